@@ -1,0 +1,106 @@
+import { Logger } from '@nestjs/common';
+import { StepTimedOutError } from '../errors.js';
+import type { ErrorContext } from '../observe/error-reporter.js';
+import { outcomeOf, type Outcome } from '../transition/outcomes.js';
+import type { Attempt } from './attempt.js';
+import { contextOf, runBody } from './body.js';
+import type { EngineParts } from './engine.parts.js';
+import type { LiveContext } from './live-context.js';
+import { outcomeOfError } from './policies.js';
+import { settleOne, type Settlement } from './settle-one.js';
+import { recordLate, runTransactional } from './transactional.js';
+
+/** An attempt whose row is in progress under our claim. */
+export interface Begun {
+  readonly attempt: Attempt;
+  /** Made already, when guards were asked. */
+  readonly context?: LiveContext | null;
+  /** A guard threw: the body does not run. */
+  readonly failure?: { readonly error: unknown };
+}
+
+/** Applies an outcome to the run. The worker puts usual ones into a set; the default is one run at a time. */
+export type Settle = (attempt: Attempt, outcome: Outcome) => Promise<Settlement>;
+
+/** Runs an attempt's body, asks the policies when it throws, has the outcome settled, and reports the error. */
+export class AttemptRunner {
+  private readonly logger = new Logger('Workflow');
+
+  constructor(private readonly parts: EngineParts) {}
+
+  async run({ attempt, context: given, failure }: Begun, settle: Settle = this.settleOne): Promise<void> {
+    const timer = this.startTimeout(attempt);
+    let context = given ?? null;
+    try {
+      if (failure) return await this.settleError(attempt, context, failure.error, settle);
+      try {
+        context ??= await contextOf(this.parts, attempt);
+      } catch (error) {
+        return await this.settleError(attempt, null, error, settle);
+      }
+      await this.runStep(attempt, context, settle);
+    } finally {
+      clearTimeout(timer);
+      context?.enter('ended');
+    }
+  }
+
+  /** Tells the error reporter. Its own failure is logged, and changes nothing. */
+  async report(error: unknown, context: ErrorContext): Promise<void> {
+    try {
+      await this.parts.errorReporter.report(error, context);
+    } catch (failure) {
+      this.logger.error(`The error reporter failed: ${String((failure as Error | null)?.message ?? failure)}`);
+    }
+  }
+
+  private async runStep(attempt: Attempt, context: LiveContext, settle: Settle): Promise<void> {
+    if (attempt.step.transactional) {
+      const result = await runTransactional(this.parts, attempt, context);
+      if (result.kind === 'settled') {
+        if (result.settlement === 'late') await recordLate(this.parts, attempt);
+        return;
+      }
+      if (result.body.threw) return this.settleError(attempt, context, result.body.error, settle);
+    } else {
+      const body = await runBody(attempt, context);
+      if (body.threw) return this.settleError(attempt, context, body.error, settle);
+    }
+    const { verb, storedOutput: output } = context;
+    context.enter('ended');
+    await settle(attempt, outcomeOf(verb?.kind ?? 'completed', { output, wait: verb?.wait ?? 0 }));
+  }
+
+  private async settleError(
+    attempt: Attempt,
+    context: LiveContext | null,
+    error: unknown,
+    settle: Settle,
+  ): Promise<void> {
+    const { outcome, report } = await outcomeOfError(this.parts, attempt, context, error);
+    context?.enter('ended');
+    const settlement = await settle(attempt, outcome);
+    if (!report || settlement !== 'settled') return;
+    await this.report(report.error, {
+      workflowClass: attempt.workflow.definition.name,
+      workflowId: attempt.row.workflowId,
+      stepName: attempt.step.name,
+      attempt: attempt.row.attempt,
+      outcome: outcome.kind,
+    });
+  }
+
+  /** At its time-out the body is asked to stop; one that goes on regardless is the sweep's. */
+  private startTimeout(attempt: Attempt): NodeJS.Timeout | undefined {
+    const { timeout } = attempt.step;
+    if (timeout === null) return undefined;
+    const expire = () =>
+      attempt.abort(new StepTimedOutError(`${attempt.label} took longer than its timeout (${timeout} ms).`));
+    return setTimeout(expire, Math.min(timeout, LONGEST_TIMER_MS));
+  }
+
+  private readonly settleOne: Settle = (attempt, outcome) => settleOne(this.parts, attempt, outcome);
+}
+
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;

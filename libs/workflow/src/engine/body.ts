@@ -1,0 +1,49 @@
+import { runInStep } from '../observe/current-step.js';
+import { deepFreeze, deserialize, deserializeNow, needsLoading } from '../model/payload.js';
+import type { EntityManager } from 'typeorm';
+import type { Attempt } from './attempt.js';
+import type { EngineParts } from './engine.parts.js';
+import { LiveContext } from './live-context.js';
+import { StepVerb } from './verb.js';
+
+/** How the application's code ended: it returned, called a verb, or threw. */
+export type BodyResult = { readonly threw: false } | { readonly threw: true; readonly error: unknown };
+
+/** The attempt's context, its subject and arguments loaded afresh: through `manager` when a transaction is open. */
+export async function contextOf(
+  parts: EngineParts,
+  attempt: Attempt,
+  manager?: EntityManager,
+): Promise<LiveContext> {
+  const { args, subject } = attempt.input;
+  const load = (reference: { type: string; id: string }) => parts.subjects.load(reference, manager);
+  const [loadedArgs, loadedSubject] = await Promise.all([
+    needsLoading(args) ? deserialize(args, { load }) : deserializeNow(args),
+    subject ? load(subject) : null,
+  ]);
+  const context = new LiveContext(attempt, parts, loadedSubject, deepFreeze(loadedArgs));
+  context.transactionManager = manager;
+  return context;
+}
+
+/** Calls the step's body. What it returns is ignored; what it throws is the result, unless a verb was called. */
+export async function runBody(attempt: Attempt, context: LiveContext): Promise<BodyResult> {
+  context.enter('body');
+  try {
+    await inStep(attempt, () => attempt.step.body(attempt.workflow.instance, context));
+    return { threw: false };
+  } catch (error) {
+    return context.verb || error instanceof StepVerb ? { threw: false } : { threw: true, error };
+  }
+}
+
+/** Runs the application's code as the current step, so that `currentStep()` knows it. */
+export function inStep<T>({ row, workflow, step }: Attempt, run: () => T): T {
+  const current = {
+    workflowId: row.workflowId,
+    workflowName: workflow.definition.name,
+    stepName: step.name,
+    attempt: row.attempt,
+  };
+  return runInStep(current, run);
+}

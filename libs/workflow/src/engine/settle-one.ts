@@ -1,0 +1,36 @@
+import { recordLateCompletion } from '../store/run.js';
+import type { Transaction } from '../store/transaction.js';
+import { changeRun } from '../transition/change-run.js';
+import { endAttempt, type Outcome } from '../transition/outcomes.js';
+import type { Attempt } from './attempt.js';
+import type { EngineParts } from './engine.parts.js';
+import { patiently } from './patience.js';
+
+/** What became of an outcome: `late` when nobody wanted it any more, `gone` when the run itself was deleted. */
+export type Settlement = 'settled' | 'late' | 'gone';
+
+/** Applies an attempt's outcome to its run, in a transaction of its own. Waits for the database when it is away. */
+export function settleOne(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
+  return patiently(() =>
+    parts.database.engineTransaction(async (transaction) => {
+      const settlement = await settleWithin(parts, transaction, attempt, outcome);
+      if (settlement === 'late') await recordLateCompletion(transaction.connection, attempt.row.workflowId, attempt.row.id);
+      return settlement;
+    }),
+  );
+}
+
+/** Applies it in a transaction that is open. The claim's number fences it: an attempt that was taken from us changes nothing. */
+export async function settleWithin(
+  { settings }: EngineParts,
+  transaction: Transaction,
+  { row, workflow }: Attempt,
+  outcome: Outcome,
+): Promise<Settlement> {
+  const changed = await changeRun(transaction, row.workflowId, (locked) => {
+    const ours = locked.row.id === row.id && locked.row.status === 'in_progress' && locked.row.claim_no === row.claimNo;
+    return ours ? endAttempt(workflow.definition, locked, outcome, { defaultQueue: settings.queue }) : null;
+  });
+  if (changed === undefined) return 'gone';
+  return changed === null ? 'late' : 'settled';
+}

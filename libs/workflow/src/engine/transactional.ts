@@ -1,0 +1,86 @@
+import { isRetryable } from '../store/database.js';
+import { recordLateCompletion } from '../store/run.js';
+import { transactionStatus } from '../store/connection.js';
+import { outcomeOf, type Outcome } from '../transition/outcomes.js';
+import type { Attempt } from './attempt.js';
+import { runBody, type BodyResult } from './body.js';
+import type { EngineParts } from './engine.parts.js';
+import type { LiveContext } from './live-context.js';
+import { settleWithin, type Settlement } from './settle-one.js';
+
+/** How often a body is run in one attempt when it meets deadlocks or serialization failures. */
+const TRIES = 3;
+
+/** Carries a result out of a transaction that is to be rolled back. */
+class RolledBack extends Error {
+  constructor(readonly result: TransactionalResult) {
+    super('rolled back');
+  }
+}
+
+/** Settled with the body's own writes, or still to be settled apart from them. */
+export type TransactionalResult =
+  | { readonly kind: 'settled'; readonly outcome: Outcome; readonly settlement: Settlement }
+  | { readonly kind: 'unsettled'; readonly body: BodyResult };
+
+/**
+ * A `transactional` step: its body runs in one database transaction, and its outcome commits with what it wrote by
+ * `ctx.manager`. The run's lock is taken at the end only, so no body holds it.
+ *
+ * A throw and `reattempt` say that the attempt failed: the writes are rolled back and the outcome is recorded apart. So
+ * is an outcome that nobody wants any more.
+ */
+export async function runTransactional(
+  parts: EngineParts,
+  attempt: Attempt,
+  context: LiveContext,
+): Promise<TransactionalResult> {
+  for (let number = 1; ; number += 1) {
+    try {
+      return await once(parts, attempt, context);
+    } catch (error) {
+      if (error instanceof RolledBack) return error.result;
+      if (!isRetryable(error) || number === TRIES) return { kind: 'unsettled', body: { threw: true, error } };
+      context.reset();
+    } finally {
+      context.transactionManager = undefined;
+    }
+  }
+}
+
+async function once(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<TransactionalResult> {
+  const idleLimit = attempt.step.timeout ?? parts.settings.stallThreshold;
+  let settled: TransactionalResult | undefined;
+  await parts.database.sharedTransaction(idleLimit, async (transaction) => {
+    context.transactionManager = transaction.connection.manager;
+    const body = await runBody(attempt, context);
+    if (body.threw && isRetryable(body.error)) throw body.error;
+    if (body.threw || context.verb?.kind === 'reattempted') throw new RolledBack({ kind: 'unsettled', body });
+    assertOpen(attempt, transactionStatus(transaction.connection.client));
+    const outcome = outcomeOf(context.verb?.kind ?? 'completed', { output: context.storedOutput });
+    const settlement = await settleWithin(parts, transaction, attempt, outcome);
+    if (settlement !== 'settled') throw new RolledBack({ kind: 'settled', outcome, settlement });
+    settled = { kind: 'settled', outcome, settlement };
+  });
+  return settled!;
+}
+
+/** Notes a transactional step's outcome that came too late, after its writes were rolled back. */
+export async function recordLate(parts: EngineParts, { row }: Attempt): Promise<void> {
+  await parts.database.engineConnect((connection) => recordLateCompletion(connection, row.workflowId, row.id));
+}
+
+function assertOpen({ workflow, step }: Attempt, status: 'I' | 'T' | 'E' | null): void {
+  const where = `${workflow.definition.name}, step "${step.name}"`;
+  if (status === 'E') {
+    throw new Error(
+      `${where}: a statement in the step's transaction failed, and the body went on. PostgreSQL takes nothing more in such a ` +
+        'transaction: let the error pass, or put what may fail behind a savepoint (ctx.manager.transaction).',
+    );
+  }
+  if (status === 'I') {
+    throw new Error(
+      `${where}: the body ended the step's transaction itself. Leave commit and rollback to the engine: return, or throw.`,
+    );
+  }
+}

@@ -1,0 +1,53 @@
+export { WorkflowModule, type WorkflowModuleAsyncOptions, type WorkflowOptionsFactory } from './workflow.module.js';
+export type { StallAction, WorkerOptions, WorkflowModuleOptions } from './workflow.options.js';
+
+export {
+  CancelIf,
+  FanOut,
+  OnException,
+  RemovedStep,
+  Step,
+  SubjectLoader,
+  Workflow,
+  WorkflowJob,
+} from './definition/decorators.js';
+export { fanOut, removedStep, step } from './definition/step.js';
+export { defineSignal, matcher } from './definition/signal.js';
+export {
+  FanOutBatch,
+  JobContext,
+  StepContext,
+  WorkflowOf,
+  type ArgsOf,
+  type Ctx,
+  type JobHandler,
+  type Received,
+  type SubjectOf,
+} from './definition/context.js';
+export type { Callable } from './definition/callable.js';
+export type { BatchFailureAction, TimeoutAction } from './definition/definition.js';
+export type { Duration } from './definition/duration.js';
+export type { FanOutJobOptions, JobOptions } from './definition/job-options.js';
+export type { WorkflowJobOptions } from './definition/job.js';
+export type { WorkflowOptions } from './definition/layers.js';
+export type { ExceptionPolicyOptions } from './definition/policy-options.js';
+export type { ReceivedSignal, SignalDefinition, SignalMatcher, WaitFor } from './definition/signal.js';
+export type { FanOutOptions, StepOptions } from './definition/step-options.js';
+export type { LoadsSubject } from './definition/subject-loader.js';
+
+export { WorkflowService, type StartOptions, type WorkflowType } from './service/workflow.service.js';
+export { WorkflowHandle, type ReadOptions } from './service/workflow.handle.js';
+export type { EventRecord, SignalRecord, StepError, StepRecord } from './service/records.js';
+export type { By, VerbOptions } from './transition/by.js';
+
+export { WorkflowEntities } from './store/tables.js';
+export { WorkflowEvent } from './model/workflow-event.entity.js';
+export { WorkflowRun } from './model/workflow-run.entity.js';
+export { WorkflowSignal } from './model/workflow-signal.entity.js';
+export { WorkflowStep } from './model/workflow-step.entity.js';
+export type { EventName, RunStatus, SignalStatus, StepOutcome, StepStatus, Verb } from './model/states.js';
+
+export { currentStep, type CurrentStep } from './observe/current-step.js';
+export type { ErrorContext, ErrorReporter } from './observe/error-reporter.js';
+
+export * from './errors.js';

@@ -1,0 +1,57 @@
+import type { WorkflowDefinition } from '../definition/definition.js';
+import { definitionOf } from '../definition/declarations.js';
+import { WorkflowDefinitionError } from '../errors.js';
+
+/** A workflow class as this process has it. */
+export interface LoadedWorkflow {
+  readonly definition: WorkflowDefinition;
+  /** The provider that Nest made. */
+  readonly instance: object;
+}
+
+/** The workflow classes of this process, by name. */
+export class WorkflowRegistry {
+  private readonly workflows = new Map<string, LoadedWorkflow>();
+
+  /** @throws {WorkflowDefinitionError} when another class has the name already */
+  add(loaded: LoadedWorkflow): void {
+    const { name, target } = loaded.definition;
+    const other = this.workflows.get(name)?.definition.target;
+    if (other && other !== target) {
+      throw new WorkflowDefinitionError(
+        `Two workflow classes have the name "${name}": ${other.name} and ${target.name}. ` +
+          'Give one of them another with @Workflow({ name }).',
+      );
+    }
+    if (!other) this.workflows.set(name, loaded);
+  }
+
+  get(name: string): LoadedWorkflow | undefined {
+    return this.workflows.get(name);
+  }
+
+  /** The definition of a class or a name, which must be loaded here: there must be somebody to say what comes next. */
+  require(workflow: unknown): WorkflowDefinition {
+    const name = typeof workflow === 'string' ? workflow : definitionOf(workflow)?.name;
+    const loaded = name === undefined ? undefined : this.workflows.get(name);
+    if (!loaded || (typeof workflow === 'function' && loaded.definition.target !== workflow)) {
+      throw new WorkflowDefinitionError(this.missing(workflow, name));
+    }
+    return loaded.definition;
+  }
+
+  all(): readonly LoadedWorkflow[] {
+    return [...this.workflows.values()];
+  }
+
+  private missing(workflow: unknown, name: string | undefined): string {
+    const label = typeof workflow === 'function' ? workflow.name : String(workflow);
+    if (name === undefined) {
+      return `${label} is no workflow class: decorate it with @Workflow() and list it in the providers of a module.`;
+    }
+    return (
+      `The workflow class ${label} is not loaded in this process: list it in the providers of a module. ` +
+      `Loaded: ${[...this.workflows.keys()].join(', ') || 'none'}.`
+    );
+  }
+}

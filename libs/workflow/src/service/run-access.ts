@@ -1,0 +1,162 @@
+import type { EntityManager, Repository } from 'typeorm';
+import type { WorkflowDefinition } from '../definition/definition.js';
+import { PayloadValidationError } from '../errors.js';
+import { WorkflowEvent } from '../model/workflow-event.entity.js';
+import { WorkflowRun } from '../model/workflow-run.entity.js';
+import { WorkflowSignal } from '../model/workflow-signal.entity.js';
+import { WorkflowStep } from '../model/workflow-step.entity.js';
+import type { RunRow } from '../store/run.js';
+import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
+import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
+import * as verbs from '../transition/verbs.js';
+import type { ServiceParts } from './service.parts.js';
+import { eventRecord, signalRecord, stepRecord, type EventRecord, type SignalRecord, type StepRecord } from './records.js';
+import type { Starter } from './starter.js';
+import type { WorkflowHandle } from './workflow.handle.js';
+
+/** The repositories of the four tables. */
+export interface Repositories {
+  readonly runs: Repository<WorkflowRun>;
+  readonly steps: Repository<WorkflowStep>;
+  readonly events: Repository<WorkflowEvent>;
+  readonly signals: Repository<WorkflowSignal>;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** PostgreSQL's timestamps reach further, JavaScript's do not. */
+const LATEST = new Date('9999-12-31T23:59:59.999Z');
+
+/** What handles do: the verbs and reads of one run. */
+export class RunAccess {
+  constructor(
+    private readonly parts: ServiceParts,
+    private readonly repositories: Repositories,
+    private readonly starter: Starter,
+  ) {}
+
+  pause(id: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => verbs.pause(locked, by));
+  }
+
+  resume(id: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => {
+      verbs.assertLegal('resume', locked.run);
+      return verbs.resume(locked, by, this.definitionOf(locked), this.defaults);
+    });
+  }
+
+  resumeAt(id: string, step: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => {
+      verbs.assertLegal('resume_at', locked.run);
+      return verbs.resumeAt(locked, by, this.definitionOf(locked), step, this.defaults);
+    });
+  }
+
+  cancel(id: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => verbs.cancel(locked, by));
+  }
+
+  runNow(id: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => verbs.runNow(locked, by));
+  }
+
+  async reschedule(id: string, date: Date, options: VerbOptions): Promise<RunRow> {
+    if (!(date instanceof Date) || Number.isNaN(date.getTime()) || date > LATEST || date.getTime() < 0) {
+      throw new PayloadValidationError(
+        `reschedule takes a Date between 1970 and 9999; given: ${date instanceof Date ? 'an invalid or far-off Date' : String(date)}.`,
+      );
+    }
+    return this.change(id, options, (locked, by) => verbs.reschedule(locked, by, date));
+  }
+
+  async rerun(id: string, options: VerbOptions): Promise<WorkflowHandle> {
+    const by = authorOf(options);
+    return this.starter.rerun(this.existing(id), by, options);
+  }
+
+  isOutdated(run: RunRow): boolean {
+    const loaded = this.parts.registry.get(run.workflow_class);
+    return loaded !== undefined && loaded.definition.digest !== run.definition_digest;
+  }
+
+  /** The manager that reads go through. */
+  reader(manager: EntityManager | undefined): Promise<EntityManager> {
+    return this.parts.database.readerOf(manager);
+  }
+
+  async read(id: string, manager: EntityManager): Promise<RunRow> {
+    const run = UUID.test(id) ? await this.of(manager, this.repositories.runs).findOneBy({ id }) : null;
+    if (!run) throw verbs.notFound(id);
+    return runRow(run);
+  }
+
+  async steps(id: string, manager: EntityManager): Promise<StepRecord[]> {
+    const rows = await this.of(manager, this.repositories.steps).find({
+      where: { workflowId: id, memberIndex: -1 },
+      order: { id: 'ASC' },
+    });
+    return Promise.all(rows.map((row) => stepRecord(row, (reference) => this.parts.subjects.load(reference, manager))));
+  }
+
+  async events(id: string, manager: EntityManager): Promise<EventRecord[]> {
+    const rows = await this.of(manager, this.repositories.events).find({
+      where: { workflowId: id },
+      order: { id: 'ASC' },
+    });
+    return rows.map(eventRecord);
+  }
+
+  async signals(id: string, manager: EntityManager): Promise<SignalRecord[]> {
+    const rows = await this.of(manager, this.repositories.signals).find({
+      where: { workflowId: id },
+      order: { id: 'ASC' },
+    });
+    return Promise.all(rows.map((row) => signalRecord(row, (reference) => this.parts.subjects.load(reference, manager))));
+  }
+
+  private async change(
+    id: string,
+    options: VerbOptions,
+    decide: (locked: LockedRun, by: Author) => Move,
+  ): Promise<RunRow> {
+    const by = authorOf(options);
+    const { lockTimeout } = options;
+    const changed = await this.parts.database.within(options.manager, (transaction) =>
+      changeRun(transaction, this.existing(id), (locked) => decide(locked, by), lockTimeout === undefined ? {} : { lockTimeout }),
+    );
+    if (!changed) throw verbs.notFound(id);
+    return changed.run;
+  }
+
+  private existing(id: string): string {
+    if (!UUID.test(id)) throw verbs.notFound(id);
+    return id;
+  }
+
+  /** What comes next is the class's to say, so it has to be loaded. */
+  private definitionOf({ run }: LockedRun): WorkflowDefinition {
+    return this.parts.registry.require(run.workflow_class);
+  }
+
+  private get defaults() {
+    return { defaultQueue: this.parts.settings.queue };
+  }
+
+  private of<Entity extends object>(manager: EntityManager, repository: Repository<Entity>): Repository<Entity> {
+    return manager === repository.manager ? repository : manager.withRepository(repository);
+  }
+}
+
+export function runRow(run: WorkflowRun): RunRow {
+  return {
+    id: run.id,
+    workflow_class: run.workflowClass,
+    subject_type: run.subjectType,
+    subject_id: run.subjectId,
+    arguments: run.arguments,
+    status: run.status,
+    current_step: run.currentStep,
+    definition_digest: run.definitionDigest,
+    rerun_of: run.rerunOf,
+  };
+}

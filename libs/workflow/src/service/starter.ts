@@ -1,0 +1,196 @@
+import type { EntityManager } from 'typeorm';
+import { uuidv7 } from 'uuidv7';
+import type { WorkflowDefinition } from '../definition/definition.js';
+import { AlreadyRunningError, PayloadValidationError } from '../errors.js';
+import { assertKey, blankToNull } from '../model/names.js';
+import { assertPlainObject, serialize } from '../model/payload.js';
+import { lockRun, type RunRow } from '../store/run.js';
+import type { NewRun, StartOf } from '../store/start.js';
+import type { Transaction } from '../store/transaction.js';
+import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
+import { applyMove } from '../transition/change-run.js';
+import { scheduleAfter } from '../transition/schedule-of.js';
+import { startRuns, type Started } from '../transition/start.js';
+import * as verbs from '../transition/verbs.js';
+import type { ServiceParts } from './service.parts.js';
+import { validateDto } from './validate-dto.js';
+import type { WorkflowHandle } from './workflow.handle.js';
+
+/** What one start is given. */
+export interface StartInput {
+  readonly subject?: unknown;
+  readonly args?: unknown;
+  readonly idempotencyKey?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+type MakeHandle = (run: RunRow, duplicateStart: boolean, manager: EntityManager | undefined) => WorkflowHandle;
+
+/** Starts runs: checks what it is given before any SQL, stores it, and says what stood in the way. */
+export class Starter {
+  constructor(
+    private readonly parts: ServiceParts,
+    private readonly handle: MakeHandle,
+  ) {}
+
+  async start(workflow: unknown, input: StartInput, manager: EntityManager | undefined): Promise<WorkflowHandle> {
+    const definition = this.parts.registry.require(workflow);
+    const run = await this.newRun(definition, input);
+    const joined = this.parts.database.managerOf(manager);
+    const [started] = await this.parts.database.single(joined, (transaction) =>
+      startRuns(transaction, this.startOf(definition), [run]),
+    );
+    if (started!.kind === 'busy') throw this.alreadyRunning(definition, started!.run, joined, null);
+    return this.handleOf(definition, run, started!, joined);
+  }
+
+  async startMany(
+    workflow: unknown,
+    inputs: readonly StartInput[],
+    manager: EntityManager | undefined,
+  ): Promise<WorkflowHandle[]> {
+    const definition = this.parts.registry.require(workflow);
+    const runs: NewRun[] = [];
+    for (const [index, input] of inputs.entries()) {
+      runs.push(await this.newRun(definition, input).catch((error: unknown) => Promise.reject(atIndex(error, index))));
+    }
+    assertDistinctSubjects(definition, runs);
+    const joined = this.parts.database.managerOf(manager);
+    const started = await this.parts.database.within(joined, (transaction) =>
+      transaction.savepoint(async () => {
+        const answers = await startRuns(transaction, this.startOf(definition), runs);
+        for (const [index, answer] of answers.entries()) {
+          if (answer.kind === 'busy') throw this.alreadyRunning(definition, answer.run, joined, index);
+        }
+        return answers;
+      }),
+    );
+    return runs.map((run, index) => this.handleOf(definition, run, started[index]!, joined));
+  }
+
+  /** A new run with the subject and arguments of one that ended. */
+  async rerun(id: string, by: Author, options: VerbOptions): Promise<WorkflowHandle> {
+    const joined = this.parts.database.managerOf(options.manager);
+    return this.parts.database.within(joined, (transaction) =>
+      transaction.savepoint(() => this.rerunWithin(transaction, id, by, options, joined)),
+    );
+  }
+
+  private async rerunWithin(
+    transaction: Transaction,
+    id: string,
+    by: Author,
+    { lockTimeout }: VerbOptions,
+    joined: EntityManager | undefined,
+  ): Promise<WorkflowHandle> {
+    const old = await lockRun(transaction.connection, id, lockTimeout);
+    if (!old) throw verbs.notFound(id);
+    verbs.assertLegal('rerun', old);
+    const definition = this.parts.registry.require(old.workflow_class);
+    const run: NewRun = {
+      id: uuidv7(),
+      subjectType: old.subject_type,
+      subjectId: old.subject_id,
+      args: JSON.stringify(old.arguments),
+      idempotencyKey: null,
+      actor: by.actor,
+      reason: by.reason,
+    };
+    const [started] = await startRuns(transaction, { ...this.startOf(definition), rerunOf: id }, [run]);
+    if (started!.kind === 'busy') throw this.alreadyRunning(definition, started!.run, joined, null);
+    await applyMove(transaction, old, verbs.rerun(old, by, run.id));
+    return this.handleOf(definition, run, started!, joined, id);
+  }
+
+  private async newRun(definition: WorkflowDefinition, input: StartInput): Promise<NewRun> {
+    const { actor, reason } = authorOf({
+      ...(input.actor !== undefined && { actor: input.actor }),
+      ...(input.reason !== undefined && { reason: input.reason }),
+    });
+    const idempotencyKey = blankToNull(input.idempotencyKey);
+    if (idempotencyKey !== null) assertKey(idempotencyKey, 'idempotency key');
+    // An instance of the declared DTO, as a ValidationPipe makes it, is as good as its plain values.
+    const args = definition.args && input.args instanceof definition.args ? { ...input.args } : (input.args ?? {});
+    const what = `arguments of ${definition.name}`;
+    assertPlainObject(args, what);
+    const subject = this.parts.subjects.subjectReference(definition, input.subject);
+    if (definition.args) await validateDto(definition.args, args, what);
+    return {
+      id: uuidv7(),
+      subjectType: subject?.type ?? null,
+      subjectId: subject?.id ?? null,
+      args: serialize(args, { what, maxBytes: this.parts.settings.maxPayloadSize, entities: this.parts.subjects }),
+      idempotencyKey,
+      actor,
+      reason,
+    };
+  }
+
+  private startOf(definition: WorkflowDefinition): StartOf {
+    return {
+      workflow: definition.name,
+      digest: definition.digest,
+      first: scheduleAfter(definition, definition.first, this.parts.settings.queue),
+      rerunOf: null,
+    };
+  }
+
+  private handleOf(
+    definition: WorkflowDefinition,
+    run: NewRun,
+    started: Started,
+    manager: EntityManager | undefined,
+    rerunOf: string | null = null,
+  ): WorkflowHandle {
+    if (started.kind !== 'started') return this.handle(started.run, true, manager);
+    const row: RunRow = {
+      id: run.id,
+      workflow_class: definition.name,
+      subject_type: run.subjectType,
+      subject_id: run.subjectId,
+      arguments: JSON.parse(run.args) as unknown,
+      status: 'ready',
+      current_step: definition.first.name,
+      definition_digest: definition.digest,
+      rerun_of: rerunOf,
+    };
+    return this.handle(row, false, manager);
+  }
+
+  private alreadyRunning(
+    { name }: WorkflowDefinition,
+    run: RunRow,
+    manager: EntityManager | undefined,
+    index: number | null,
+  ): AlreadyRunningError {
+    const which = index === null ? '' : ` (number ${index} of startMany; none was started)`;
+    return new AlreadyRunningError(
+      `${name} already has an ongoing run for ${run.subject_type} ${run.subject_id}: workflow ${run.id} is ${run.status}${which}. ` +
+        'Use that one (error.run), wait for its end, or cancel it.',
+      this.handle(run, false, manager),
+    );
+  }
+}
+
+function assertDistinctSubjects({ name }: WorkflowDefinition, runs: readonly NewRun[]): void {
+  const seen = new Map<string, number>();
+  for (const [index, { subjectType, subjectId, idempotencyKey }] of runs.entries()) {
+    if (subjectType === null || idempotencyKey !== null) continue;
+    const key = JSON.stringify([subjectType, subjectId]);
+    const first = seen.get(key);
+    if (first !== undefined) {
+      throw new PayloadValidationError(
+        `startMany: numbers ${first} and ${index} have the same subject, ${subjectType} ${subjectId}, and ${name} may have one ` +
+          'ongoing run for it. None was started.',
+      );
+    }
+    seen.set(key, index);
+  }
+}
+
+/** The same error, with the place in the list before its message. */
+function atIndex(error: unknown, index: number): unknown {
+  if (error instanceof Error) error.message = `startMany, number ${index} (none was started): ${error.message}`;
+  return error;
+}

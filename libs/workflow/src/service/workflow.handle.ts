@@ -1,0 +1,182 @@
+import type { EntityManager } from 'typeorm';
+import type { RunStatus, Verb } from '../model/states.js';
+import { availableActions } from '../model/states.js';
+import type { RunRow } from '../store/run.js';
+import type { VerbOptions } from '../transition/by.js';
+import type { EventRecord, SignalRecord, StepRecord } from './records.js';
+import type { RunAccess } from './run-access.js';
+
+/** Options of a read. */
+export interface ReadOptions {
+  /** Read through this transaction. Default: the transaction the handle was made in while that is open, else the DataSource. */
+  readonly manager?: EntityManager;
+}
+
+/**
+ * A run, as it was when it was last read or acted on. Its verbs are guarded transitions: one that the run's status does not
+ * allow rejects, and changes nothing.
+ *
+ * @example
+ * ```ts
+ * const run = await workflows.find(id);
+ * await run.pause({ actor: 'alice', reason: 'SMTP is down' });
+ * ```
+ */
+export class WorkflowHandle {
+  /** @internal */
+  constructor(
+    private row: RunRow,
+    private readonly access: RunAccess,
+    /** This `start` found the run of an earlier one with the same key. */
+    readonly duplicateStart: boolean,
+    private readonly madeIn: EntityManager | undefined,
+  ) {}
+
+  /** UUIDv7: ids of later runs sort later. */
+  get id(): string {
+    return this.row.id;
+  }
+
+  /** The name of its class, as the tables store it. */
+  get workflowName(): string {
+    return this.row.workflow_class;
+  }
+
+  get status(): RunStatus {
+    return this.row.status;
+  }
+
+  /** The step its newest attempt belongs to. */
+  get currentStep(): string {
+    return this.row.current_step;
+  }
+
+  /** The subject's type and id, as stored. */
+  get subject(): { readonly type: string; readonly id: string } | null {
+    const { subject_type: type, subject_id: id } = this.row;
+    return type === null || id === null ? null : { type, id };
+  }
+
+  /** The run that this one repeats. */
+  get rerunOf(): string | null {
+    return this.row.rerun_of;
+  }
+
+  /** The verbs that are legal in `status`, as events and REST spell them. */
+  get availableActions(): readonly Verb[] {
+    return availableActions(this.row.status);
+  }
+
+  /** It began on another list of steps than the class in this process has; false where the class is not loaded. */
+  get definitionOutdated(): boolean {
+    return this.access.isOutdated(this.row);
+  }
+
+  /**
+   * Nothing more is claimed; a body at work goes on and its outcome is recorded.
+   *
+   * @throws {InvalidTransitionError} unless ready, performing or waiting
+   */
+  pause(options?: VerbOptions): Promise<this> {
+    return this.after(this.access.pause(this.id, this.withManager(options)));
+  }
+
+  /**
+   * Goes on: a failed step is tried again, an ended one is followed by the next, an open one goes on as it is.
+   *
+   * @throws {NotPausedError} unless paused
+   */
+  resume(options?: VerbOptions): Promise<this> {
+    return this.after(this.access.resume(this.id, this.withManager(options)));
+  }
+
+  /**
+   * Runs the named step next, even if it had completed, and the steps after it again.
+   *
+   * @throws {NotPausedError} unless paused
+   * @throws {StepNotDefinedError} when the class has no such step, or a gravestone there
+   */
+  resumeAt(step: string, options?: VerbOptions): Promise<this> {
+    return this.after(this.access.resumeAt(this.id, step, this.withManager(options)));
+  }
+
+  /**
+   * The scheduled step is due now.
+   *
+   * @throws {InvalidTransitionError} unless ready
+   */
+  runNow(options?: VerbOptions): Promise<this> {
+    return this.after(this.access.runNow(this.id, this.withManager(options)));
+  }
+
+  /**
+   * The scheduled step is due at `date`, earlier or later than before.
+   *
+   * @throws {InvalidTransitionError} unless ready
+   */
+  reschedule(date: Date, options?: VerbOptions): Promise<this> {
+    return this.after(this.access.reschedule(this.id, date, this.withManager(options)));
+  }
+
+  /**
+   * Ends the run. A body at work is asked to stop (its `abortSignal`), and its outcome is ignored.
+   *
+   * @throws {InvalidTransitionError} when it has ended
+   */
+  cancel(options?: VerbOptions): Promise<this> {
+    return this.after(this.access.cancel(this.id, this.withManager(options)));
+  }
+
+  /**
+   * Starts a new run with the same subject and arguments. This one stays as it is.
+   *
+   * @returns the new run
+   * @throws {InvalidTransitionError} unless finished or cancelled
+   * @throws {AlreadyRunningError} when the subject has an ongoing run
+   */
+  rerun(options?: VerbOptions): Promise<WorkflowHandle> {
+    return this.access.rerun(this.id, this.withManager(options));
+  }
+
+  /** Reads the run as it is now. */
+  async reload(options?: ReadOptions): Promise<this> {
+    this.row = await this.access.read(this.id, await this.reader(options));
+    return this;
+  }
+
+  /** Its attempts, oldest first. */
+  async steps(options?: ReadOptions): Promise<StepRecord[]> {
+    return this.access.steps(this.id, await this.reader(options));
+  }
+
+  /** Its audit trail, in the order in which it was written. */
+  async events(options?: ReadOptions): Promise<EventRecord[]> {
+    return this.access.events(this.id, await this.reader(options));
+  }
+
+  /** The signals it was sent, oldest first. */
+  async signals(options?: ReadOptions): Promise<SignalRecord[]> {
+    return this.access.signals(this.id, await this.reader(options));
+  }
+
+  private async after(changed: Promise<RunRow>): Promise<this> {
+    this.row = await changed;
+    return this;
+  }
+
+  /** A handle made in a transaction acts in it until that ends: from outside, its run is not there yet. */
+  private withManager(options: VerbOptions = {}): VerbOptions {
+    const manager = options.manager ?? this.openManager();
+    return manager ? { ...options, manager } : options;
+  }
+
+  private reader(options?: ReadOptions): Promise<EntityManager> {
+    return this.access.reader(options?.manager ?? this.openManager());
+  }
+
+  private openManager(): EntityManager | undefined {
+    const queryRunner = this.madeIn?.queryRunner;
+    return queryRunner && !queryRunner.isReleased && queryRunner.isTransactionActive ? this.madeIn : undefined;
+  }
+}
+

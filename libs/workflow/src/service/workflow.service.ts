@@ -1,0 +1,127 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import type { ArgsOf, SubjectOf, WorkflowOf } from '../definition/context.js';
+import { ongoingOnSteps } from '../store/gravestones.js';
+import { ongoingRunOf } from '../store/start.js';
+import { RunAccess, type Repositories } from './run-access.js';
+import type { ServiceParts } from './service.parts.js';
+import { Starter } from './starter.js';
+import { WorkflowHandle, type ReadOptions } from './workflow.handle.js';
+
+/** A workflow class, as `start` takes it. */
+export type WorkflowType<W extends WorkflowOf<any, any>> = abstract new (...args: any[]) => W;
+
+/** What a run is started with. */
+export type StartOptions<W> = {
+  /**
+   * Who or what the run is about: an entity, or a value with a `@SubjectLoader`. The tables store its type and id. A subject has
+   * at most one ongoing run of a class.
+   */
+  subject?: SubjectOf<W> | null;
+  /** The same request again, with the same key, gets the same run back: see `duplicateStart`. Unique for the class; blank: none. */
+  idempotencyKey?: string;
+  /** Who starts it, for the audit trail. Default `app`. */
+  actor?: string;
+  /** Why, for the audit trail. */
+  reason?: string;
+} & ArgsOption<ArgsOf<W>>;
+
+/** Required when the class says it has arguments that are. */
+type ArgsOption<Args> = Record<string, never> extends Args ? { args?: Args } : { args: Args };
+
+/**
+ * Starts workflows and finds them again.
+ *
+ * @example
+ * ```ts
+ * constructor(private readonly workflows: WorkflowService) {}
+ *
+ * async checkout(order: Order) {
+ *   return this.workflows.start(OrderWorkflow, { subject: order, args: { plan: 'pro' }, idempotencyKey: `checkout-${order.id}` });
+ * }
+ * ```
+ */
+@Injectable()
+export class WorkflowService {
+  private readonly starter: Starter;
+  private readonly access: RunAccess;
+
+  /** @internal */
+  constructor(
+    private readonly parts: ServiceParts,
+    repositories: Repositories,
+  ) {
+    this.starter = new Starter(
+      parts,
+      (run, duplicateStart, manager) => new WorkflowHandle(run, this.access, duplicateStart, manager),
+    );
+    this.access = new RunAccess(parts, repositories, this.starter);
+  }
+
+  /**
+   * Starts a run: writes it, its first step and the first lines of its audit trail in one transaction, `manager`'s or the ambient
+   * one when there is one. Its first step runs once that has committed.
+   *
+   * @throws {AlreadyRunningError} when the class has an ongoing run for the subject: `error.run`
+   * @throws {PayloadTooLargeError | UnserializableValueError | PayloadValidationError} before anything is written
+   * @throws {WorkflowDefinitionError} when the class is not loaded in this process
+   */
+  start<W extends WorkflowOf<any, any>>(
+    workflow: WorkflowType<W>,
+    ...[options]: StartArguments<W>
+  ): Promise<WorkflowHandle> {
+    return this.starter.start(workflow, options ?? {}, options?.manager);
+  }
+
+  /**
+   * Starts many runs of one class, some hundred a statement: all of them or, when one may not start, none.
+   *
+   * @returns handles in the order of `inputs`
+   * @throws what `start` throws; the message names the place in `inputs`
+   */
+  startMany<W extends WorkflowOf<any, any>>(
+    workflow: WorkflowType<W>,
+    inputs: readonly StartOptions<W>[],
+    options: { manager?: EntityManager } = {},
+  ): Promise<WorkflowHandle[]> {
+    return this.starter.startMany(workflow, inputs, options.manager);
+  }
+
+  /**
+   * The run of this id.
+   *
+   * @throws {WorkflowNotFoundError}
+   */
+  async find(id: string, { manager }: ReadOptions = {}): Promise<WorkflowHandle> {
+    const joined = this.parts.database.managerOf(manager);
+    const run = await this.access.read(id, await this.access.reader(joined));
+    return new WorkflowHandle(run, this.access, false, joined);
+  }
+
+  /** The class's ongoing run for this subject, or null. */
+  async findOngoing<W extends WorkflowOf<any, any>>(
+    workflow: WorkflowType<W>,
+    subject: NonNullable<SubjectOf<W>>,
+    { manager }: ReadOptions = {},
+  ): Promise<WorkflowHandle | null> {
+    const definition = this.parts.registry.require(workflow);
+    const reference = this.parts.subjects.subjectReference(definition, subject);
+    const joined = this.parts.database.managerOf(manager);
+    const run = await this.parts.database.single(joined, ({ connection }) =>
+      ongoingRunOf(connection, definition.name, reference!),
+    );
+    return run ? new WorkflowHandle(run, this.access, false, joined) : null;
+  }
+
+  /** How many ongoing runs stand on each gravestone of the class. At zero it may be deleted. */
+  async removedStepsInFlight<W extends WorkflowOf<any, any>>(workflow: WorkflowType<W>): Promise<Record<string, number>> {
+    const definition = this.parts.registry.require(workflow);
+    const gravestones = definition.steps.filter(({ kind }) => kind === 'removed').map(({ name }) => name);
+    const counts = await this.parts.database.connect((connection) => ongoingOnSteps(connection, definition.name, gravestones));
+    return Object.fromEntries(gravestones.map((name) => [name, counts.get(name) ?? 0]));
+  }
+}
+
+type StartArguments<W> = Record<string, never> extends ArgsOf<W>
+  ? [options?: StartOptions<W> & { manager?: EntityManager }]
+  : [options: StartOptions<W> & { manager?: EntityManager }];

@@ -1,0 +1,178 @@
+import { sourceOf } from '../model/states.js';
+import type { Connection } from './connection.js';
+import { padded, statement, type Statement } from './statement.js';
+
+/** Where due rows are looked for, in this order. */
+export interface Lane {
+  readonly queue: string;
+  readonly priority: number;
+}
+
+/** Who claims. */
+export interface WorkerIdentity {
+  /** New for each start of a process: `hostname:pid` repeats in containers. */
+  readonly id: string;
+  /** `hostname:pid`, for people. */
+  readonly label: string;
+  readonly appRevision: string | null;
+  /** Milliseconds a claim is good for without renewal. */
+  readonly lease: number;
+}
+
+/** A plain attempt that is ours now. */
+export interface ClaimedRow {
+  readonly id: string;
+  readonly workflow_id: string;
+  readonly handler: string;
+  readonly step_name: string;
+  readonly attempt: number;
+  readonly claim_no: number;
+  readonly queue: string;
+  readonly priority: number;
+  readonly arguments: unknown;
+  readonly subject_type: string | null;
+  readonly subject_id: string | null;
+}
+
+export interface Claims {
+  readonly plain: ClaimedRow[];
+  /** Due rows that need a transaction of their own: nothing was written for them. */
+  readonly guarded: { readonly id: string; readonly workflowId: string }[];
+  /** Milliseconds until the earliest row that was not taken is due; negative when it is due and somebody holds it; null: none. */
+  readonly nextDueIn: number | null;
+}
+
+/**
+ * The claim, shaped so that the planner has no choice (docs/decisions/0004-claim.md): lanes as parameters, rows pulled in
+ * order and locked one by one in LATERAL, a literal LIMIT, arrays instead of joins. Nothing is sorted, so claimers do not all
+ * go for the same rows: each takes the next that is free.
+ *
+ * Locks: the run of each row, then (a member) the row alone, skip locked: it waits for nobody. Only the locked row is read
+ * again after a lost race, so the update of the step repeats its whole condition.
+ */
+function claimOf(limit: number): Statement {
+  return statement(
+    `claim_${limit}`,
+    (t) => `
+with held as materialized (
+  select s.id, s.workflow_id, s.plain
+  from unnest($1::text[], $2::int[]) lane(queue, priority)
+  cross join lateral (
+    select s.id, s.workflow_id, s.parent_step_id,
+           s.parent_step_id is not null or s.handler || '#' || s.step_name = any($4::text[]) as plain
+    from ${t.steps} s
+    where s.status = 'scheduled' and s.available_at is not null
+      and s.queue = lane.queue and s.priority = lane.priority and s.available_at <= statement_timestamp()
+      and s.handler = any($3::text[]) and s.id <> all($5::bigint[])
+    order by s.available_at, s.id limit 1000) s
+  left join lateral (
+    select true as ok from ${t.runs} w
+    where s.parent_step_id is null and w.id = s.workflow_id and w.status = '${sourceOf('claim')}'
+    for no key update skip locked) run on true
+  left join lateral (
+    select true as ok from ${t.steps} m
+    where s.parent_step_id is not null and m.id = s.id and m.status = 'scheduled'
+    for no key update skip locked) member on true
+  where coalesce(run.ok, member.ok)
+  limit ${limit}
+), claimed as (
+  update ${t.steps} s
+  set status = 'in_progress', started_at = statement_timestamp(), claim_no = s.claim_no + 1, worker_id = $6, worker = $7,
+      app_revision = $8, lease_expires_at = statement_timestamp() + $9::float8 * interval '1 millisecond'
+  where s.id = any(array(select id from held where plain))
+    and s.status = 'scheduled' and s.available_at <= statement_timestamp()
+  returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority
+), runs as (
+  update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
+  where w.id = any(array(select workflow_id from claimed where parent_step_id is null))
+  returning w.id, w.arguments, w.subject_type, w.subject_id
+), trail as (
+  insert into ${t.events} (workflow_id, step_id, name, actor)
+  select workflow_id, id, 'step_started', 'system' from claimed where parent_step_id is null
+)
+select h.id, h.workflow_id, h.plain, c.id as claimed_id, c.handler, c.step_name, c.attempt, c.claim_no, c.queue, c.priority,
+       r.arguments, r.subject_type, r.subject_id,
+       (extract(epoch from x.next_at - statement_timestamp()) * 1000)::float8 as next_due_in
+from (select min(d.available_at) as next_at
+      from unnest($1::text[], $2::int[]) lane(queue, priority)
+      cross join lateral (
+        select s.available_at from ${t.steps} s
+        where s.status = 'scheduled' and s.available_at is not null
+          and s.queue = lane.queue and s.priority = lane.priority and s.handler = any($3::text[])
+          and s.id <> all(array(select id from held)) and s.id <> all($5::bigint[])
+        order by s.available_at, s.id limit 1) d) x
+left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id`,
+  );
+}
+
+/** A literal LIMIT each: as a parameter, the generic plan would guess a tenth of the table and hash-join it whole. */
+const CLAIMS = [1, 2, 4, 8, 16, 32, 64].map((limit) => ({ limit, statement: claimOf(limit) }));
+
+/** The largest claim that fits into so many free slots. */
+export function claimFor(free: number): { readonly limit: number; readonly statement: Statement } {
+  return CLAIMS.findLast(({ limit }) => limit <= free) ?? CLAIMS[0]!;
+}
+
+/** What of the due rows this process may take. */
+export interface ClaimFilter {
+  readonly lanes: readonly Lane[];
+  /** Names of the classes and jobs loaded here. */
+  readonly handlers: readonly string[];
+  /** `handler#step` of the steps without guard, gate, fan-out or transaction. */
+  readonly plainSteps: readonly string[];
+  /** Guarded rows that this process has in hand. */
+  readonly inHand: readonly string[];
+}
+
+type Row = ClaimedRow & { plain: boolean; claimed_id: string | null; next_due_in: number | null };
+
+/** Takes due rows for at most `free` slots. `full`: there may be more. */
+export async function claim(
+  connection: Connection,
+  filter: ClaimFilter,
+  worker: WorkerIdentity,
+  free: number,
+): Promise<Claims & { full: boolean }> {
+  const { limit, statement: sql } = claimFor(free);
+  const rows = await connection.run<Row>(sql, [
+    padded(filter.lanes.map((lane) => lane.queue)),
+    padded(filter.lanes.map((lane) => lane.priority)),
+    padded(filter.handlers),
+    padded(filter.plainSteps),
+    // Not padded: `id <> all(…)` is never true once a null is among them.
+    [...filter.inHand],
+    worker.id,
+    worker.label,
+    worker.appRevision,
+    worker.lease,
+  ]);
+  const held = rows.filter((row) => row.id !== null);
+  return {
+    plain: held.filter((row) => row.claimed_id !== null),
+    guarded: held.filter((row) => !row.plain).map((row) => ({ id: row.id, workflowId: row.workflow_id })),
+    nextDueIn: rows[0]?.next_due_in ?? null,
+    full: held.length === limit,
+  };
+}
+
+/** The lanes that have rows now, by a loose walk over the claim index. Apart from the claim: its estimate alone would start the JIT. */
+const LANES = statement(
+  'lanes',
+  (t) => `
+with recursive lane(queue, priority) as (
+  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
+   order by s.queue, s.priority limit 1)
+  union all
+  select next.queue, next.priority from lane cross join lateral (
+    select s.queue, s.priority from ${t.steps} s
+    where s.status = 'scheduled' and s.available_at is not null
+      and (s.queue, s.priority) > (lane.queue, lane.priority)
+    order by s.queue, s.priority limit 1) next
+)
+select queue, priority from lane limit 1000`,
+);
+
+/** Every lane in which rows are scheduled. */
+export function lanesInUse(connection: Connection): Promise<Lane[]> {
+  return connection.run<Lane>(LANES, []);
+}

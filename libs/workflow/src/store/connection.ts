@@ -1,0 +1,85 @@
+import type { EntityManager, QueryRunner } from 'typeorm';
+import type { Statement, Tables } from './statement.js';
+
+/** What this package uses of the `pg` driver's client: TypeORM's `query()` has no named prepared statements. */
+export interface DriverClient {
+  query(config: {
+    text: string;
+    name?: string;
+    values?: unknown[];
+    types?: { getTypeParser(oid: number, format?: string): (value: string) => unknown };
+  }): Promise<{ rows: unknown[]; rowCount: number | null }>;
+  /** `I` idle, `T` in a transaction, `E` in a failed one; not in every version of the driver. */
+  getTransactionStatus?(): 'I' | 'T' | 'E' | null;
+  readonly _txStatus?: 'I' | 'T' | 'E' | null;
+  readonly processID?: number | null;
+}
+
+/** The transaction's state as the server last told the driver. */
+export function transactionStatus(client: DriverClient): 'I' | 'T' | 'E' | null {
+  return client.getTransactionStatus?.() ?? client._txStatus ?? null;
+}
+
+const OID = { bool: 16, int4: 23, json: 114, float8: 701 };
+
+/**
+ * Parsers of our own, so that an application which changed the driver's global ones (bigint as number, say) does not
+ * change what the engine reads. What is not listed stays text: identity ids are strings.
+ */
+const PARSERS = {
+  getTypeParser(oid: number): (value: string) => unknown {
+    if (oid === OID.int4 || oid === OID.float8) return Number;
+    if (oid === OID.json) return JSON.parse as (value: string) => unknown;
+    if (oid === OID.bool) return (value) => value === 't';
+    return (value) => value;
+  },
+};
+
+/** One connection of the pool, for as long as somebody holds it. */
+export class Connection {
+  constructor(
+    readonly queryRunner: QueryRunner,
+    readonly client: DriverClient,
+    private readonly texts: StatementTexts,
+  ) {}
+
+  get tables(): Tables {
+    return this.texts.tables;
+  }
+
+  get manager(): EntityManager {
+    return this.queryRunner.manager;
+  }
+
+  /** Runs a statement under its name and returns its rows. */
+  async run<Row>(statement: Statement, values: unknown[]): Promise<Row[]> {
+    const { rows } = await this.client.query({
+      name: statement.name,
+      text: this.texts.of(statement),
+      values,
+      types: PARSERS,
+    });
+    return rows as Row[];
+  }
+
+  /** Runs SQL that has no parameters and no result: `begin`, `savepoint x`. */
+  async command(text: string): Promise<void> {
+    await this.client.query({ text });
+  }
+}
+
+/** The statements' texts for one DataSource, written once. */
+export class StatementTexts {
+  private readonly texts = new Map<Statement, string>();
+
+  constructor(readonly tables: Tables) {}
+
+  of(statement: Statement): string {
+    let text = this.texts.get(statement);
+    if (text === undefined) {
+      text = statement.text(this.tables);
+      this.texts.set(statement, text);
+    }
+    return text;
+  }
+}

@@ -1,0 +1,215 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { WorkflowConfigurationError } from '../errors.js';
+import { AfterCommit } from './after-commit.js';
+import { Connection, StatementTexts, transactionStatus, type DriverClient } from './connection.js';
+import { Semaphore } from './semaphore.js';
+import { nameOf } from './tables.js';
+import { Transaction } from './transaction.js';
+import { statement, type Tables } from './statement.js';
+import type { Wakeup } from './wakeup.js';
+
+/** Deadlock, serialization failure: the transaction may be run again whole. */
+const RETRYABLE = new Set(['40P01', '40001']);
+const TRIES = 5;
+/** A process that vanishes inside one of our transactions gives its locks back after this long. */
+const IDLE_LIMIT_MS = 60_000;
+const MAX_INT4 = 2_147_483_647;
+
+const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
+
+export interface DatabaseOptions {
+  /** Connections the engine may hold at once. */
+  readonly engineConnections: number;
+  /** Finds the ambient transaction, when the application has such a thing. */
+  readonly ambient?: () => EntityManager | undefined;
+  /** Told of an effect after a commit that threw. */
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Connections and transactions on the DataSource that holds the workflow tables.
+ *
+ * Transactions of our own say READ COMMITTED, whatever the database's default is, and are run again after a deadlock or
+ * a serialization failure: what runs in them must be repeatable. The caller's transactions are joined, never opened,
+ * ended or retried.
+ */
+export class Database {
+  private readonly texts: StatementTexts;
+  private readonly afterCommit: AfterCommit;
+  private readonly engineShare: Semaphore;
+  /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
+  private readonly longShare: Semaphore;
+
+  constructor(
+    readonly dataSource: DataSource,
+    readonly tables: Tables,
+    private readonly wakeup: Wakeup,
+    private readonly options: DatabaseOptions,
+  ) {
+    this.texts = new StatementTexts(tables);
+    this.afterCommit = new AfterCommit(options.failed);
+    this.engineShare = new Semaphore(options.engineConnections);
+    this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
+    dataSource.subscribers.push(this.afterCommit);
+  }
+
+  /** Takes back what the constructor left on the DataSource. */
+  release(): void {
+    const at = this.dataSource.subscribers.indexOf(this.afterCommit);
+    if (at >= 0) this.dataSource.subscribers.splice(at, 1);
+  }
+
+  /** A connection of the pool, each statement in a transaction of its own. */
+  async connect<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    const queryRunner = this.dataSource.createQueryRunner('master');
+    try {
+      return await use(await this.connectionOf(queryRunner));
+    } finally {
+      await queryRunner.release();
+    }
+  }
+
+  /** As `connect`, within the worker's share of the pool. */
+  engineConnect<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.engineShare.hold(() => this.connect(use));
+  }
+
+  /** Runs `use` in a transaction of our own, again when it met a deadlock. */
+  async transaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.connect((connection) => this.ownTransaction(connection, use));
+      } catch (error) {
+        if (attempt === TRIES || !isRetryable(error)) throw error;
+        await sleep(Math.random() * 10 * 2 ** attempt);
+      }
+    }
+  }
+
+  /** As `transaction`, within the worker's share of the pool. */
+  engineTransaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.engineShare.hold(() => this.transaction(use));
+  }
+
+  /**
+   * Runs `use` in the caller's transaction when there is one (`manager`, or the ambient one), else in one of our own. What
+   * it announces is told after the commit, whoever's it is.
+   */
+  async within<T>(manager: EntityManager | undefined, use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const joined = await this.callersTransaction(manager);
+    if (!joined) return this.transaction(use);
+    const { connection, known } = joined;
+    const transaction = new Transaction(connection, true);
+    const result = await use(transaction);
+    if (known) {
+      this.afterCommit.add(connection.queryRunner, () => transaction.committed(this.wakeup));
+    } else {
+      // TypeORM did not see this BEGIN, so nobody will tell of the commit: PostgreSQL does, with the notification.
+      await transaction.notifyInside();
+      transaction.committed(null);
+    }
+    return result;
+  }
+
+  /** As `within`, for what is one statement: outside a caller's transaction it needs no `begin` and `commit` around it. */
+  async single<T>(manager: EntityManager | undefined, use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    if (await this.callersTransaction(manager)) return this.within(manager, use);
+    return this.connect(async (connection) => {
+      const transaction = new Transaction(connection, false);
+      const result = await use(transaction);
+      transaction.committed(this.wakeup);
+      return result;
+    });
+  }
+
+  /** The manager that reads should go through: the caller's while its transaction is open, else the DataSource's own. */
+  async readerOf(manager: EntityManager | undefined): Promise<EntityManager> {
+    const joined = await this.callersTransaction(manager);
+    return joined ? joined.connection.manager : this.dataSource.manager;
+  }
+
+  /** The manager given, or the ambient one. */
+  managerOf(manager: EntityManager | undefined): EntityManager | undefined {
+    const given = manager ?? this.options.ambient?.();
+    if (given && given.connection !== this.dataSource) {
+      throw new WorkflowConfigurationError(
+        `The manager given belongs to another DataSource (${nameOf(given.connection)}) than the workflow tables ` +
+          `(${nameOf(this.dataSource)}). Pass a manager of that one, or none: the call then commits on its own.`,
+      );
+    }
+    return given;
+  }
+
+  private async callersTransaction(manager: EntityManager | undefined) {
+    const queryRunner = this.managerOf(manager)?.queryRunner;
+    if (!queryRunner || queryRunner.isReleased) return null;
+    const connection = await this.connectionOf(queryRunner);
+    if (queryRunner.isTransactionActive) return { connection, known: true };
+    const status = transactionStatus(connection.client);
+    return status === 'T' || status === 'E' ? { connection, known: false } : null;
+  }
+
+  private async ownTransaction<T>(connection: Connection, use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const transaction = new Transaction(connection, false);
+    await connection.command(
+      `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}`,
+    );
+    let result: T;
+    try {
+      result = await use(transaction);
+      await connection.command('commit');
+    } catch (error) {
+      await connection.command('rollback').catch(() => undefined);
+      throw error;
+    }
+    transaction.committed(this.wakeup);
+    return result;
+  }
+
+  /** Wraps a query runner's connection, whoever owns it. */
+  async connectionOf(queryRunner: QueryRunner): Promise<Connection> {
+    return new Connection(queryRunner, (await queryRunner.connect()) as DriverClient, this.texts);
+  }
+
+  /**
+   * A transaction that the application's code works in, by `transaction.connection.manager`: opened through TypeORM, so that its
+   * own `manager.transaction()` becomes a savepoint. Not run again: who calls it knows whether the application's code may be.
+   */
+  sharedTransaction<T>(idleLimit: number, use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.longShare.hold(() =>
+      this.engineConnect(async (connection) => {
+        const { queryRunner } = connection;
+        const transaction = new Transaction(connection, false);
+        await queryRunner.startTransaction('READ COMMITTED');
+        let result: T;
+        try {
+          await connection.command(`set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}`);
+          result = await use(transaction);
+          await queryRunner.commitTransaction();
+        } catch (error) {
+          if (queryRunner.isTransactionActive) await queryRunner.rollbackTransaction().catch(() => undefined);
+          throw error;
+        }
+        transaction.committed(this.wakeup);
+        return result;
+      }),
+    );
+  }
+
+  /** Asks the server to stop what another connection is executing. */
+  async cancelQuery(connection: Connection): Promise<void> {
+    const { processID } = connection.client;
+    if (processID) await this.connect((other) => other.run(CANCEL_QUERY, [processID]));
+  }
+}
+
+export function isRetryable(error: unknown): boolean {
+  return RETRYABLE.has(sqlStateOf(error) ?? '');
+}
+
+/** The SQLSTATE of a database error; undefined for anything else, a lost connection too. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}

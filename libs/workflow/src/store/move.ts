@@ -1,0 +1,152 @@
+import type { ErrorRecord } from '../model/error-record.js';
+import type { EventName, RunStatus, StepOutcome, StepStatus } from '../model/states.js';
+import type { Connection } from './connection.js';
+import { dueAt, nextAttempt, type Schedule } from './schedule.js';
+import { statement } from './statement.js';
+
+/** An event of a move, and which row it is about. */
+export interface MoveEvent {
+  readonly name: EventName;
+  readonly about: 'run' | 'closed' | 'opened' | 'kept';
+  readonly actor: string;
+  readonly reason?: string | null;
+  readonly details?: Record<string, unknown> | null;
+}
+
+/** One change of one run, under its lock: everything it writes. */
+export interface Change {
+  readonly run: { readonly id: string; readonly from: RunStatus; readonly to: RunStatus };
+  /** An attempt that ends. */
+  readonly close?: {
+    readonly id: string;
+    readonly from: StepStatus;
+    readonly to: StepStatus;
+    readonly outcome: StepOutcome | null;
+    /** As stored; left as it is when not given. */
+    readonly output?: string | null;
+    readonly error?: ErrorRecord | null;
+  };
+  /** The next attempt. `after`: the row whose end its wait counts from; not given: from now. */
+  readonly open?: { readonly schedule: Schedule; readonly after?: string };
+  /** The scheduled row stays, and is due otherwise. */
+  readonly keep?: { readonly id: string; readonly due: 'never' | 'as_scheduled' | Date | 'now' };
+  readonly events: readonly MoveEvent[];
+}
+
+/** What came of it. */
+export interface Changed {
+  readonly openedId: string | null;
+  readonly queue: string | null;
+  readonly priority: number | null;
+  /** Milliseconds until the row that was opened or kept is due; null when none may be claimed. */
+  readonly dueIn: number | null;
+}
+
+/**
+ * One change in one statement. The caller holds the run's lock, and read what it decided on in a statement sent after
+ * the one that took it; each part repeats its condition all the same, and `applyChange` refuses a change of which a part was lost.
+ *
+ * `opened` reads `closed` to its end: the index "one open row a run" is checked row by row, so the old row must be closed first.
+ */
+const CHANGE = statement(
+  'change',
+  (t) => `
+with closed as (
+  update ${t.steps} s
+  set status = $6, outcome = $7, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
+      error_class = $9, error_message = $10, error_backtrace = $11, error_causes = $12::json
+  where s.id = $4::bigint and s.status = $5
+  returning s.id
+), opened as (
+  insert into ${t.steps} (workflow_id, handler, step_name, attempt, status, queue, priority, scheduled_at, available_at)
+  select $1::uuid, $13, $14, ${nextAttempt(t.steps, '$1::uuid', '$14')}, 'scheduled', $15, $16::int, due.at,
+         case when $3 <> 'paused' then due.at end
+  from (select count(*) from closed) closed_first,
+       (select ${dueAt({
+         base: `coalesce((select p.finished_at from ${t.steps} p where p.id = $20::bigint), statement_timestamp())`,
+         wait: '$17',
+         holdBack: '$18',
+         notBefore: '$19',
+       })} as at) due
+  where $14 is not null
+  returning id, queue, priority, available_at
+), kept as (
+  update ${t.steps} s
+  set scheduled_at = case $22 when 'never' then s.scheduled_at when 'as_scheduled' then s.scheduled_at
+                              when 'now' then statement_timestamp() else $23::timestamptz end,
+      available_at = case $22 when 'never' then null when 'as_scheduled' then s.scheduled_at
+                              when 'now' then statement_timestamp() else $23::timestamptz end
+  where s.id = $21::bigint and s.status = 'scheduled'
+  returning s.id, s.queue, s.priority, s.available_at
+), run as (
+  update ${t.runs} w
+  set status = $3, current_step = coalesce($14, w.current_step), updated_at = statement_timestamp(),
+      paused_at = case when $3 = 'paused' then coalesce(w.paused_at, statement_timestamp()) end,
+      ended_at = case when $3 in ('finished', 'cancelled') then coalesce(w.ended_at, statement_timestamp()) end
+  where w.id = $1::uuid and w.status = $2
+  returning w.id
+), trail as (
+  insert into ${t.events} (workflow_id, step_id, name, actor, reason, details)
+  select $1::uuid, case e.about when 'closed' then $4::bigint when 'opened' then (select id from opened)
+                                when 'kept' then $21::bigint end,
+         e.name, e.actor, e.reason, e.details::json
+  from unnest($24::text[], $25::text[], $26::text[], $27::text[], $28::text[])
+    with ordinality as e(name, about, actor, reason, details, place)
+  order by e.place
+)
+select (select count(*) from run)::int as run, (select count(*) from closed)::int as closed,
+       (select count(*) from kept)::int as kept, opened.id as opened_id,
+       coalesce(opened.queue, kept.queue) as queue, coalesce(opened.priority, kept.priority) as priority,
+       (extract(epoch from coalesce(opened.available_at, kept.available_at) - statement_timestamp()) * 1000)::float8 as due_in
+from (select 1) one left join opened on true left join kept on true`,
+);
+
+interface ChangeRow {
+  run: number;
+  closed: number;
+  kept: number;
+  opened_id: string | null;
+  queue: string | null;
+  priority: number | null;
+  due_in: number | null;
+}
+
+/** Applies a change under the run's lock. Throws when what it was decided on no longer holds: that would be our mistake. */
+export async function applyChange(connection: Connection, change: Change): Promise<Changed> {
+  const { run, close, open, keep, events } = change;
+  const error = close?.error;
+  const [row] = await connection.run<ChangeRow>(CHANGE, [
+    run.id,
+    run.from,
+    run.to,
+    close?.id ?? null,
+    close?.from ?? null,
+    close?.to ?? null,
+    close?.outcome ?? null,
+    close?.output ?? null,
+    error?.class ?? null,
+    error?.message ?? null,
+    error?.backtrace ?? null,
+    error?.causes.length ? JSON.stringify(error.causes) : null,
+    open?.schedule.handler ?? null,
+    open?.schedule.step ?? null,
+    open?.schedule.queue ?? null,
+    open?.schedule.priority ?? null,
+    open?.schedule.wait ?? null,
+    open?.schedule.holdBack ?? null,
+    open?.schedule.notBefore ?? null,
+    open?.after ?? null,
+    keep?.id ?? null,
+    keep ? (keep.due instanceof Date ? 'at' : keep.due) : null,
+    keep?.due instanceof Date ? keep.due : null,
+    events.map((event) => event.name),
+    events.map((event) => event.about),
+    events.map((event) => event.actor),
+    events.map((event) => event.reason ?? null),
+    events.map((event) => (event.details ? JSON.stringify(event.details) : null)),
+  ]);
+  if (row!.run !== 1 || (close && row!.closed !== 1) || (keep && row!.kept !== 1) || (open && row!.opened_id === null)) {
+    throw new Error(`Workflow ${run.id} changed under its own lock (${run.from} -> ${run.to}): ${JSON.stringify(row)}`);
+  }
+  return { openedId: row!.opened_id, queue: row!.queue, priority: row!.priority, dueIn: row!.due_in };
+}

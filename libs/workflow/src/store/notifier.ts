@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { announcementPayload, channelOf } from './channel.js';
+import type { Database } from './database.js';
+import { NOTIFY } from './transaction.js';
+import type { Announcement, Wakeup } from './wakeup.js';
+
+const COLLECT_MS = 10;
+
+/** Sends payloads to a channel. */
+export type SendNotifications = (channel: string, payloads: readonly string[]) => Promise<void>;
+
+/**
+ * Tells the other processes, after the commit and apart from it: `NOTIFY` in the writing transaction would take a lock on the
+ * whole database through its commit (10,515 -> 3,046 commits/s with 32 writers). Announcements of 10 ms become one statement, and one
+ * notification a lane.
+ */
+export class Notifier {
+  /** Left out of what this process listens to: it knows already. */
+  readonly sender = randomUUID();
+  private readonly dirty = new Map<string, { announcement: Announcement; at: number }>();
+  private timer: NodeJS.Timeout | undefined;
+  private readonly stopListening: () => void;
+  private send: SendNotifications | null = null;
+
+  constructor(
+    private readonly database: Database,
+    wakeup: Wakeup,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.stopListening = wakeup.listen((announcement, from) => {
+      if (from === 'here') this.add(announcement);
+    });
+  }
+
+  /** Sends over this connection from now on, or (null) over one of the pool. */
+  sendBy(send: SendNotifications | null): void {
+    this.send = send;
+  }
+
+  /** Sends what is left and stops. */
+  async close(): Promise<void> {
+    this.stopListening();
+    await this.flush();
+  }
+
+  private add(announcement: Announcement): void {
+    const key =
+      announcement.kind === 'due' ? `${announcement.queue}\0${announcement.priority}` : `cancelled\0${announcement.stepId}`;
+    const known = this.dirty.get(key)?.announcement;
+    if (known?.kind === 'due' && announcement.kind === 'due' && known.dueIn <= announcement.dueIn) return;
+    this.dirty.set(key, { announcement, at: performance.now() });
+    this.timer ??= setTimeout(() => void this.flush(), COLLECT_MS);
+  }
+
+  private async flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (!this.dirty.size) return;
+    const payloads = [...this.dirty.values()].map(({ announcement, at }) =>
+      announcementPayload(later(announcement, performance.now() - at), this.sender),
+    );
+    this.dirty.clear();
+    try {
+      await (this.send ?? this.sendByPool)(channelOf(this.database.tables), payloads);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  private readonly sendByPool: SendNotifications = (channel, payloads) =>
+    this.database.connect(async (connection) => {
+      await connection.run(NOTIFY, [payloads.map(() => channel), payloads]);
+    });
+}
+
+function later(announcement: Announcement, elapsed: number): Announcement {
+  return announcement.kind === 'due' ? { ...announcement, dueIn: announcement.dueIn - elapsed } : announcement;
+}

@@ -1,0 +1,110 @@
+import type { Connection } from './connection.js';
+import { sqlStateOf } from './database.js';
+import { statement } from './statement.js';
+import { LockTimeoutError } from '../errors.js';
+import type { RunStatus, StepStatus } from '../model/states.js';
+
+/** A run as the engine reads it. */
+export interface RunRow {
+  readonly id: string;
+  readonly workflow_class: string;
+  readonly subject_type: string | null;
+  readonly subject_id: string | null;
+  readonly arguments: unknown;
+  readonly status: RunStatus;
+  readonly current_step: string;
+  readonly definition_digest: string;
+  readonly rerun_of: string | null;
+}
+
+export const RUN_COLUMNS = `w.id, w.workflow_class, w.subject_type, w.subject_id, w.arguments, w.status, w.current_step,
+  w.definition_digest, w.rerun_of`;
+
+/** An attempt as the engine reads it. */
+export interface StepRow {
+  readonly id: string;
+  readonly step_name: string;
+  readonly attempt: number;
+  readonly status: StepStatus;
+  readonly claim_no: number;
+  readonly worker_id: string | null;
+  readonly queue: string;
+  readonly priority: number;
+  /** Its time has come. */
+  readonly due: boolean;
+}
+
+const STEP_COLUMNS = `s.id, s.step_name, s.attempt, s.status, s.claim_no, s.worker_id, s.queue, s.priority,
+  coalesce(s.available_at <= statement_timestamp(), false) as due`;
+
+// Locks the run, waiting for whoever holds it.
+const LOCK = statement('lock_run', (t) => `select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1 for no key update`);
+
+// Locks the run, or returns nothing when somebody holds it.
+const LOCK_FREE = statement(
+  'lock_run_if_free',
+  (t) => `select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1 for no key update skip locked`,
+);
+
+const SET_LOCK_TIMEOUT = statement(
+  'lock_timeout',
+  () => `select current_setting('lock_timeout') as was, set_config('lock_timeout', $1, true)`,
+);
+
+/**
+ * Takes the run's lock, `for no key update`: it does not block the foreign-key checks of inserts. What is decided under it is
+ * read by a statement sent after this one: this one's snapshot is older than the lock.
+ */
+export async function lockRun(connection: Connection, id: string, lockTimeout?: number): Promise<RunRow | undefined> {
+  if (lockTimeout === undefined) return (await connection.run<RunRow>(LOCK, [id]))[0];
+  await connection.command('savepoint wf_lock');
+  try {
+    const [setting] = await connection.run<{ was: string }>(SET_LOCK_TIMEOUT, [`${Math.max(1, Math.round(lockTimeout))}ms`]);
+    const [run] = await connection.run<RunRow>(LOCK, [id]);
+    await connection.run(SET_LOCK_TIMEOUT, [setting!.was]);
+    await connection.command('release savepoint wf_lock');
+    return run;
+  } catch (error) {
+    await connection.command('rollback to savepoint wf_lock; release savepoint wf_lock');
+    if (sqlStateOf(error) !== '55P03') throw error;
+    throw new LockTimeoutError(
+      `Workflow ${id} was held by somebody else for longer than ${lockTimeout} ms: a guard or another transaction has it. ` +
+        'Nothing was changed; try again.',
+      { cause: error },
+    );
+  }
+}
+
+/** Takes the run's lock if nobody has it. */
+export async function lockRunIfFree(connection: Connection, id: string): Promise<RunRow | undefined> {
+  return (await connection.run<RunRow>(LOCK_FREE, [id]))[0];
+}
+
+const CURRENT_ROW = statement(
+  'current_row',
+  (t) => `select ${STEP_COLUMNS} from ${t.steps} s
+  where s.workflow_id = $1 and s.step_name = $2 and s.member_index = -1 order by s.attempt desc limit 1`,
+);
+
+/** The newest attempt of the run's current step: its open row, when it has one. */
+export async function currentRow(connection: Connection, run: RunRow): Promise<StepRow | undefined> {
+  return (await connection.run<StepRow>(CURRENT_ROW, [run.id, run.current_step]))[0];
+}
+
+const ROW = statement('row', (t) => `select ${STEP_COLUMNS} from ${t.steps} s where s.id = $1`);
+
+/** One attempt. */
+export async function stepRow(connection: Connection, id: string): Promise<StepRow | undefined> {
+  return (await connection.run<StepRow>(ROW, [id]))[0];
+}
+
+const LATE = statement(
+  'late_completion',
+  (t) => `insert into ${t.events} (workflow_id, step_id, name, actor)
+  select w.id, $2, 'late_completion_ignored', 'system' from ${t.runs} w where w.id = $1`,
+);
+
+/** Notes an outcome that nobody wanted any more; nothing when the run itself is gone. */
+export async function recordLateCompletion(connection: Connection, workflowId: string, stepId: string): Promise<void> {
+  await connection.run(LATE, [workflowId, stepId]);
+}

@@ -1,0 +1,36 @@
+import { EventEmitter } from 'node:events';
+
+/** What a committed change means for workers. */
+export type Announcement =
+  | {
+      readonly kind: 'due';
+      readonly queue: string;
+      readonly priority: number;
+      /** Milliseconds from now; 0 or less: at once. */
+      readonly dueIn: number;
+    }
+  /** An attempt in progress was ended from outside: whoever runs its body asks it to stop. */
+  | { readonly kind: 'cancelled'; readonly stepId: string };
+
+/**
+ * Carries announcements from whoever committed a change to whoever acts on it: the dispatcher of this process, and the
+ * notifier, which tells the other processes. An announcement is only ever about speed: polling finds the same rows.
+ */
+export class Wakeup {
+  private readonly emitter = new EventEmitter<{ announced: [Announcement, 'here' | 'elsewhere'] }>();
+
+  announce(announcements: readonly Announcement[]): void {
+    for (const announcement of announcements) this.emitter.emit('announced', announcement, 'here');
+  }
+
+  /** An announcement that another process made. */
+  heard(announcement: Announcement): void {
+    this.emitter.emit('announced', announcement, 'elsewhere');
+  }
+
+  /** Returns the function that stops listening. */
+  listen(listener: (announcement: Announcement, from: 'here' | 'elsewhere') => void): () => void {
+    this.emitter.on('announced', listener);
+    return () => this.emitter.off('announced', listener);
+  }
+}

@@ -1,0 +1,35 @@
+import type { EntityManager } from 'typeorm';
+import { assertKey, blankToNull } from '../model/names.js';
+
+/** Who does it and why: stands on the audit trail. */
+export interface By {
+  /** At most 255 characters. Default `app`. */
+  readonly actor?: string;
+  /** Optional; a blank one is none. */
+  readonly reason?: string;
+}
+
+/** Options that every verb takes. */
+export interface VerbOptions extends By {
+  /** Join this transaction: the verb takes effect, and wakes workers, when it commits. */
+  readonly manager?: EntityManager;
+  /** Milliseconds to wait for whoever holds the run, at most; then `LockTimeoutError`. Default: as long as it takes. */
+  readonly lockTimeout?: number;
+}
+
+/** As it is written on events. */
+export interface Author {
+  readonly actor: string;
+  readonly reason: string | null;
+}
+
+/** The worker, the sweep, and what body verbs, guards and policies cause. */
+export const SYSTEM: Author = { actor: 'system', reason: null };
+
+/** Checks and completes what the caller gave, before any SQL. */
+export function authorOf(by: By | undefined): Author {
+  const actor = blankToNull(by?.actor) ?? 'app';
+  assertKey(actor, 'actor');
+  const reason = blankToNull(by?.reason);
+  return { actor, reason: reason === null ? null : reason.replaceAll('\0', '\uFFFD') };
+}

@@ -1,0 +1,82 @@
+import { insertRuns, ongoingRunOf, runByKey, type NewRun, type StartOf } from '../store/start.js';
+import type { RunRow } from '../store/run.js';
+import type { Transaction } from '../store/transaction.js';
+
+/** What became of one start. */
+export type Started =
+  | { readonly kind: 'started' }
+  /** The key was used before: its run, whatever its status. */
+  | { readonly kind: 'duplicate'; readonly run: RunRow }
+  /** The subject's slot is held by this run. */
+  | { readonly kind: 'busy'; readonly run: RunRow };
+
+/** A statement's worth of runs: enough to spread the round trip, small enough for the server's memory. */
+const CHUNK_RUNS = 250;
+const CHUNK_BYTES = 4 * 1024 * 1024;
+/** A run in the way can end between the insert and the look: then there is room now. */
+const TRIES = 3;
+
+/**
+ * Starts runs in the transaction given; the answers are in the order of `runs`. Nothing is raised by the database when a
+ * key or a slot is taken. When one is `busy`, the caller rolls back what the others wrote.
+ */
+export async function startRuns(transaction: Transaction, of: StartOf, runs: readonly NewRun[]): Promise<Started[]> {
+  const answers = new Map<NewRun, Started>();
+  let left = runs;
+  for (let attempt = 1; left.length; attempt += 1) {
+    const started = await insertAll(transaction, of, left);
+    for (const run of left) if (started.has(run.id)) answers.set(run, { kind: 'started' });
+    const missing = left.filter((run) => !started.has(run.id));
+    for (const run of missing) {
+      const answer = await inTheWay(transaction, of, run);
+      if (answer) answers.set(run, answer);
+    }
+    left = missing.filter((run) => !answers.has(run));
+    if (left.length && attempt === TRIES) {
+      throw new Error(`${of.workflow}: the run in the way ended ${TRIES} times while this one was starting; start it again`);
+    }
+  }
+  return runs.map((run) => answers.get(run)!);
+}
+
+async function insertAll(transaction: Transaction, of: StartOf, runs: readonly NewRun[]): Promise<Set<string>> {
+  const started = new Set<string>();
+  let dueIn = Infinity;
+  for (const chunk of chunksOf(runs)) {
+    for (const row of await insertRuns(transaction.connection, of, chunk)) {
+      started.add(row.id);
+      dueIn = Math.min(dueIn, row.due_in);
+    }
+  }
+  if (started.size) {
+    transaction.announce({ kind: 'due', queue: of.first.queue, priority: of.first.priority, dueIn });
+  }
+  return started;
+}
+
+/** The key is looked up before the slot: a retried request gets its run back while that goes on. */
+async function inTheWay(transaction: Transaction, of: StartOf, run: NewRun): Promise<Started | undefined> {
+  if (run.idempotencyKey !== null) {
+    const duplicate = await runByKey(transaction.connection, of.workflow, run.idempotencyKey);
+    if (duplicate) return { kind: 'duplicate', run: duplicate };
+  }
+  if (run.subjectType === null || run.subjectId === null) return undefined;
+  const subject = { type: run.subjectType, id: run.subjectId };
+  const holder = await ongoingRunOf(transaction.connection, of.workflow, subject);
+  return holder && { kind: 'busy', run: holder };
+}
+
+function* chunksOf(runs: readonly NewRun[]): Generator<NewRun[]> {
+  let chunk: NewRun[] = [];
+  let bytes = 0;
+  for (const run of runs) {
+    if (chunk.length === CHUNK_RUNS || (chunk.length && bytes + run.args.length > CHUNK_BYTES)) {
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(run);
+    bytes += run.args.length;
+  }
+  if (chunk.length) yield chunk;
+}

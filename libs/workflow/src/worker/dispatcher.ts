@@ -1,0 +1,312 @@
+import { Logger } from '@nestjs/common';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { Attempt } from '../engine/attempt.js';
+import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
+import type { EngineParts } from '../engine/engine.parts.js';
+import { claimGuarded } from '../engine/guarded-claim.js';
+import type { StepDefinition } from '../definition/definition.js';
+import { claim, lanesInUse, type Claims, type ClaimedRow } from '../store/claim.js';
+import type { Announcement, Wakeup } from '../store/wakeup.js';
+import type { WorkerSettings } from '../workflow.options.js';
+import { InHand } from './in-hand.js';
+import { Lanes } from './lanes.js';
+import { SettlementQueue } from './settlement-queue.js';
+
+/** Under this name Nest's `SchedulerRegistry` has the poll. */
+export const POLL_NAME = 'workflow-dispatcher';
+
+/** A row that somebody else holds is looked for again after this long, doubling up to the poll. */
+const FIRST_RETRY_MS = 10;
+/** Steps that a run goes on in place before it lets the due rows of others in. */
+const LONGEST_CHAIN = 16;
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What `npm run bench` switches off to measure what it brings. */
+export interface DispatcherModes {
+  readonly settleInSets: boolean;
+  readonly continueInPlace: boolean;
+  readonly claimInSets: boolean;
+}
+
+/**
+ * Claims due rows for its free slots and runs them.
+ *
+ * It looks again when it is told of a due row (by this process or another), when a slot gets free after a full claim, when the
+ * earliest row it knows of comes due, and at every poll. Polling is what makes it right; the rest is speed.
+ */
+export class Dispatcher {
+  private readonly logger = new Logger('Workflow');
+  private readonly lanes: Lanes;
+  private readonly inHand: InHand;
+  private readonly settlements: SettlementQueue;
+  private readonly handlers: readonly string[];
+  private readonly plainSteps: readonly string[];
+  private readonly idle = new Set<() => void>();
+  private stopListening: (() => void) | undefined;
+  private timer: { readonly due: number; readonly handle: NodeJS.Timeout } | undefined;
+  private retryPause = FIRST_RETRY_MS;
+  private wanted = false;
+  private claiming = false;
+  private stopping = false;
+  private failing = false;
+  /** The last claim filled every slot: there may be more. */
+  private more = false;
+  /** The smallest priority announced while no slot was free: chains of larger ones give way to it. */
+  private pressing = Infinity;
+
+  constructor(
+    private readonly parts: EngineParts,
+    private readonly settings: WorkerSettings,
+    private readonly runner: AttemptRunner,
+    private readonly wakeup: Wakeup,
+    private readonly scheduler: SchedulerRegistry,
+    private readonly modes: DispatcherModes,
+  ) {
+    const { registry, settings: all } = parts;
+    this.lanes = new Lanes(registry, all.queue, settings.queues && new Set(settings.queues));
+    this.inHand = new InHand(all.stallThreshold);
+    this.settlements = new SettlementQueue(parts, wakeup, this.goesOn, modes.settleInSets);
+    this.handlers = registry.all().map(({ definition }) => definition.name);
+    this.plainSteps = registry
+      .all()
+      .flatMap(({ definition }) =>
+        definition.steps.filter(({ plain }) => plain).map((step) => `${definition.name}#${step.name}`),
+      );
+  }
+
+  start(): void {
+    this.stopListening = this.wakeup.listen((announcement) => this.heard(announcement));
+    const poll = setInterval(() => void this.poll(), this.settings.pollInterval);
+    this.scheduler.addInterval(POLL_NAME, poll);
+    void this.poll();
+  }
+
+  /** Claims no more, waits for bodies up to the grace, asks the rest to stop, and waits for what obeys. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.stopListening?.();
+    if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
+    clearTimeout(this.timer?.handle);
+    if (await this.idleWithin(this.settings.shutdownGrace)) return;
+    this.logger.warn(
+      `Stopping: ${this.inHand.size} steps are still in progress after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
+        'their abortSignal is aborted now.',
+    );
+    this.inHand.abortAll(new Error('The worker is shutting down'));
+    await this.idleWithin(ABORT_GRACE_MS);
+  }
+
+  /** Looks now: something may have been missed. */
+  look(): void {
+    this.wanted = true;
+    void this.claimLoop();
+  }
+
+  private async poll(): Promise<void> {
+    if (this.stopping) return;
+    try {
+      this.lanes.replaceFound(await this.parts.database.engineConnect((connection) => lanesInUse(connection)));
+    } catch (error) {
+      this.claimFailed(error);
+      return;
+    }
+    this.look();
+  }
+
+  private heard(announcement: Announcement): void {
+    if (announcement.kind === 'cancelled') {
+      this.inHand.abort(announcement.stepId, new Error('The run was cancelled, or sent to another step'));
+      return;
+    }
+    const { queue, priority, dueIn } = announcement;
+    if (!this.lanes.serves(queue)) return;
+    this.lanes.add({ queue, priority });
+    if (dueIn > 0) return this.lookIn(dueIn);
+    this.pressing = Math.min(this.pressing, priority);
+    this.look();
+  }
+
+  /** Claims while it is asked to and has free slots; one claim at a time. */
+  private async claimLoop(): Promise<void> {
+    if (this.claiming) return;
+    this.claiming = true;
+    try {
+      while (this.wanted && !this.stopping) {
+        const free = this.settings.concurrency - this.inHand.slots;
+        if (free <= 0) break;
+        this.wanted = false;
+        await this.claimOnce(free);
+      }
+    } finally {
+      this.claiming = false;
+      this.checkIdle();
+    }
+  }
+
+  private async claimOnce(free: number): Promise<void> {
+    const { database, worker } = this.parts;
+    const filter = {
+      lanes: this.lanes.inOrder(),
+      handlers: this.handlers,
+      plainSteps: this.plainSteps,
+      inHand: this.inHand.guardedIds,
+    };
+    let claims: Claims & { full: boolean };
+    try {
+      const most = this.modes.claimInSets ? free : 1;
+      claims = await database.engineConnect((connection) => claim(connection, filter, worker, most));
+    } catch (error) {
+      return this.claimFailed(error);
+    }
+    this.failing = false;
+    for (const row of claims.plain) this.launch({ attempt: this.attemptOf(row) });
+    for (const due of claims.guarded) void this.launchGuarded(due);
+    this.more = claims.full;
+    this.lookAgain(claims);
+  }
+
+  /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
+  private lookAgain({ full, nextDueIn, plain, guarded }: Claims & { full: boolean }): void {
+    if (full) {
+      this.wanted = true;
+      return;
+    }
+    this.pressing = Infinity;
+    if (plain.length || guarded.length) this.retryPause = FIRST_RETRY_MS;
+    if (nextDueIn === null) return;
+    if (nextDueIn > 0) return this.lookIn(nextDueIn);
+    this.lookIn(this.retryPause);
+    this.retryPause = Math.min(this.retryPause * 2, this.settings.pollInterval);
+  }
+
+  private lookIn(delay: number): void {
+    if (this.stopping) return;
+    const due = performance.now() + delay;
+    if (this.timer && this.timer.due <= due) return;
+    clearTimeout(this.timer?.handle);
+    const fire = () => {
+      this.timer = undefined;
+      this.look();
+    };
+    this.timer = { due, handle: setTimeout(fire, Math.min(Math.ceil(delay), LONGEST_TIMER_MS)) };
+  }
+
+  private attemptOf(row: ClaimedRow): Attempt {
+    const workflow = this.parts.registry.get(row.handler)!;
+    return new Attempt(
+      workflow,
+      workflow.definition.step(row.step_name)!,
+      {
+        id: row.id,
+        workflowId: row.workflow_id,
+        attempt: row.attempt,
+        claimNo: row.claim_no,
+        queue: row.queue,
+        priority: row.priority,
+      },
+      {
+        args: row.arguments,
+        subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id! },
+      },
+    );
+  }
+
+  private launch(begun: Begun, chain = 1): void {
+    const { attempt } = begun;
+    attempt.chain = chain;
+    this.inHand.add(attempt);
+    let next: Attempt | null = null;
+    this.runner
+      .run(begun, async (settled, outcome) => {
+        const answer = await this.settlements.settle(settled, outcome);
+        next = answer.next;
+        return answer.settlement;
+      })
+      .catch((error: unknown) => this.lost(attempt, error))
+      .finally(() => {
+        this.inHand.remove(attempt);
+        if (next) this.launch({ attempt: next }, chain + 1);
+        else this.slotFreed();
+      });
+  }
+
+  private async launchGuarded(due: { id: string; workflowId: string }): Promise<void> {
+    this.inHand.addGuarded(due.id);
+    try {
+      const claimed = await claimGuarded(this.parts, due);
+      if (claimed.kind === 'started') this.launch({ attempt: claimed.attempt, context: claimed.context });
+      if (claimed.kind === 'threw') {
+        const { attempt, context, error } = claimed;
+        this.launch({ attempt, context, failure: { error } });
+      }
+      if (claimed.kind === 'ended' && claimed.report) {
+        await this.runner.report(claimed.report.error, claimed.report.context);
+      }
+    } catch (error) {
+      // Rolled back: the row is scheduled as before, and a later claim takes it.
+      this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
+    } finally {
+      this.inHand.removeGuarded(due.id);
+      this.slotFreed();
+    }
+  }
+
+  /** Whether to go on with the next step in place: while nobody more urgent waits, and not for ever. */
+  private readonly goesOn = (attempt: Attempt, next: StepDefinition): boolean => {
+    const queue = next.jobOptions.queue ?? this.parts.settings.queue;
+    return (
+      this.modes.continueInPlace &&
+      !this.stopping &&
+      attempt.chain < LONGEST_CHAIN &&
+      (next.jobOptions.priority ?? 0) <= this.pressing &&
+      this.lanes.serves(queue)
+    );
+  };
+
+  private slotFreed(): void {
+    if (this.more) this.wanted = true;
+    if (this.wanted) void this.claimLoop();
+    this.checkIdle();
+  }
+
+  private claimFailed(error: unknown): void {
+    if (!this.failing) this.logger.error(`Looking for due steps failed, and goes on at every poll: ${messageOf(error)}`);
+    this.failing = true;
+  }
+
+  private lost({ label, row }: Attempt, error: unknown): void {
+    this.logger.error(
+      `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
+        `until the sweep finds it: ${messageOf(error)}`,
+    );
+  }
+
+  private checkIdle(): void {
+    if (this.inHand.size || this.claiming) return;
+    for (const resolve of this.idle) resolve();
+    this.idle.clear();
+  }
+
+  private idleWithin(limit: number): Promise<boolean> {
+    if (!this.inHand.size && !this.claiming) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const timer = setTimeout(() => {
+        this.idle.delete(done);
+        resolve(false);
+      }, limit);
+      this.idle.add(done);
+    });
+  }
+}
+
+/** What a body that obeys its `abortSignal` may take to end, at a stop. */
+const ABORT_GRACE_MS = 2_000;
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

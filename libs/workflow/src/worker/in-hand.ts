@@ -1,0 +1,67 @@
+import type { Attempt } from '../engine/attempt.js';
+
+/** How long a body that was asked to stop may keep its slot. */
+const SLOT_GRACE_MS = 1_000;
+
+interface Running {
+  readonly attempt: Attempt;
+  /** By the monotonic clock: from then on its slot is given to others. */
+  readonly slotUntil: number;
+}
+
+/**
+ * What this process has in hand: guarded rows whose transaction is open, and attempts from their claim until their settlement
+ * is acknowledged. Each takes a slot of `concurrency`.
+ *
+ * A body that goes on past its time-out keeps its row, which is the sweep's to judge, but not its slot: bodies that never settle
+ * must not stop the worker.
+ */
+export class InHand {
+  private readonly guarded = new Set<string>();
+  private readonly running = new Map<string, Running>();
+
+  constructor(private readonly stallThreshold: number) {}
+
+  /** Slots taken now. */
+  get slots(): number {
+    const now = performance.now();
+    let overdue = 0;
+    for (const { slotUntil } of this.running.values()) if (slotUntil < now) overdue += 1;
+    return this.guarded.size + this.running.size - overdue;
+  }
+
+  /** Attempts and guarded rows, overdue ones too. */
+  get size(): number {
+    return this.guarded.size + this.running.size;
+  }
+
+  /** Left out of the next claim. */
+  get guardedIds(): readonly string[] {
+    return [...this.guarded];
+  }
+
+  addGuarded(id: string): void {
+    this.guarded.add(id);
+  }
+
+  removeGuarded(id: string): void {
+    this.guarded.delete(id);
+  }
+
+  add(attempt: Attempt): void {
+    const limit = attempt.step.timeout ?? this.stallThreshold;
+    this.running.set(attempt.row.id, { attempt, slotUntil: performance.now() + limit + SLOT_GRACE_MS });
+  }
+
+  remove(attempt: Attempt): void {
+    this.running.delete(attempt.row.id);
+  }
+
+  abort(stepId: string, reason: unknown): void {
+    this.running.get(stepId)?.attempt.abort(reason);
+  }
+
+  abortAll(reason: unknown): void {
+    for (const { attempt } of this.running.values()) attempt.abort(reason);
+  }
+}

@@ -1,0 +1,127 @@
+import type { StepDefinition } from '../definition/definition.js';
+import { Attempt } from '../engine/attempt.js';
+import type { EngineParts } from '../engine/engine.parts.js';
+import { isPassing, patiently } from '../engine/patience.js';
+import { settleOne, type Settlement } from '../engine/settle-one.js';
+import { sqlStateOf } from '../store/database.js';
+import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
+import type { Wakeup } from '../store/wakeup.js';
+import { endAttempt, type Outcome } from '../transition/outcomes.js';
+
+/** What became of an outcome, and the next attempt when this worker goes on with it in place. */
+export interface SettledAttempt {
+  readonly settlement: Settlement;
+  readonly next: Attempt | null;
+}
+
+interface Waiting {
+  readonly attempt: Attempt;
+  readonly outcome: Outcome;
+  readonly row: SetRow;
+  readonly nextStep: StepDefinition | null;
+  readonly done: (settled: SettledAttempt | Promise<SettledAttempt>) => void;
+}
+
+const LARGEST_FLUSH = 256;
+/** Data, constraint and limit errors: one value in the set is at fault, and must not stop the others. */
+const OF_A_VALUE = new Set(['22', '23', '54']);
+
+/**
+ * Settles plain completions in sets. A flush goes out when the one before has returned: no delay when idle, large sets under
+ * load. Everything unusual, and what the set had to leave out, is settled one run at a time.
+ */
+export class SettlementQueue {
+  private waiting: Waiting[] = [];
+  private flushing = false;
+
+  constructor(
+    private readonly parts: EngineParts,
+    private readonly wakeup: Wakeup,
+    /** Whether this worker goes on with the next step in place, as far as it is asked. */
+    private readonly goesOn: (attempt: Attempt, next: StepDefinition) => boolean,
+    /** False: every outcome by itself, to measure what the sets bring. */
+    private readonly inSets: boolean,
+  ) {}
+
+  async settle(attempt: Attempt, outcome: Outcome): Promise<SettledAttempt> {
+    if (!this.inSets || outcome.kind !== 'completed' || outcome.error) return this.alone(attempt, outcome);
+    return new Promise((done) => {
+      this.waiting.push(this.prepare(attempt, outcome, done));
+      if (!this.flushing) void this.flush();
+    });
+  }
+
+  private prepare(attempt: Attempt, outcome: Outcome, done: Waiting['done']): Waiting {
+    const { definition } = attempt.workflow;
+    const { id, workflowId, claimNo, queue, priority } = attempt.row;
+    const row = { id, step_name: attempt.step.name, status: 'in_progress' as const, queue, priority };
+    const run = { id: workflowId, status: 'performing' as const };
+    const move = endAttempt(definition, { run, row }, outcome, { defaultQueue: this.parts.settings.queue });
+    const next = move.open?.schedule ?? null;
+    const nextStep = next && definition.step(next.step)!;
+    const inPlace = nextStep !== null && isDueAtOnce(next!) && nextStep.plain && this.goesOn(attempt, nextStep);
+    return {
+      attempt,
+      outcome,
+      nextStep,
+      done,
+      row: { id, workflowId, claimNo, output: outcome.output, next, inPlace },
+    };
+  }
+
+  private async flush(): Promise<void> {
+    this.flushing = true;
+    // Outcomes of bodies that end in the same turn of the event loop travel together.
+    await new Promise(setImmediate);
+    while (this.waiting.length) {
+      const set = this.waiting.splice(0, LARGEST_FLUSH);
+      try {
+        this.answer(set, await this.send(set));
+      } catch (error) {
+        for (const one of set) one.done(Promise.reject(error as Error));
+      }
+    }
+    this.flushing = false;
+  }
+
+  /** Null: not as a set, one by one. */
+  private async send(set: readonly Waiting[]): Promise<Settled[] | null> {
+    const { database, worker } = this.parts;
+    const rows = set.map(({ row }) => row);
+    try {
+      return await patiently(() => database.engineConnect((connection) => settle(connection, rows, worker)));
+    } catch (error) {
+      const state = sqlStateOf(error);
+      if (isPassing(error) || state === undefined) throw error;
+      if (OF_A_VALUE.has(state.slice(0, 2)) || state === '40P01' || state === '40001') return null;
+      throw error;
+    }
+  }
+
+  private answer(set: readonly Waiting[], settled: readonly Settled[] | null): void {
+    const byId = new Map(settled?.map((row) => [row.id, row]));
+    for (const one of set) {
+      const row = byId.get(one.row.id);
+      one.done(row ? { settlement: 'settled', next: this.nextOf(one, row) } : this.alone(one.attempt, one.outcome));
+    }
+  }
+
+  private nextOf({ attempt, row, nextStep }: Waiting, settled: Settled): Attempt | null {
+    if (!nextStep || settled.next_id === null) return null;
+    const { queue, priority } = row.next!;
+    if (!row.inPlace) {
+      this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: settled.next_due_in ?? 0 }]);
+      return null;
+    }
+    const next = { id: settled.next_id, workflowId: row.workflowId, attempt: settled.next_attempt!, claimNo: 1, queue, priority };
+    return new Attempt(attempt.workflow, nextStep, next, attempt.input);
+  }
+
+  private async alone(attempt: Attempt, outcome: Outcome): Promise<SettledAttempt> {
+    return { settlement: await settleOne(this.parts, attempt, outcome), next: null };
+  }
+}
+
+function isDueAtOnce({ wait, holdBack, notBefore }: { wait: number; holdBack: number; notBefore: Date | null }): boolean {
+  return wait === 0 && holdBack === 0 && notBefore === null;
+}

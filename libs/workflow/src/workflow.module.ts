@@ -1,0 +1,214 @@
+import {
+  Global,
+  Inject,
+  Logger,
+  Module,
+  type DynamicModule,
+  type FactoryProvider,
+  type ModuleMetadata,
+  type OnModuleInit,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { getDataSourceToken, getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import type { EngineParts } from './engine/engine.parts.js';
+import { WorkflowConfigurationError } from './errors.js';
+import { WorkflowEvent } from './model/workflow-event.entity.js';
+import { WorkflowRun } from './model/workflow-run.entity.js';
+import { WorkflowSignal } from './model/workflow-signal.entity.js';
+import { WorkflowStep } from './model/workflow-step.entity.js';
+import { LoggingErrorReporter } from './observe/error-reporter.js';
+import { Subjects } from './registry/subjects.js';
+import { WorkflowExplorer } from './registry/workflow.explorer.js';
+import type { Repositories } from './service/run-access.js';
+import { WorkflowService } from './service/workflow.service.js';
+import { Database } from './store/database.js';
+import { tablesOf, WorkflowEntities } from './store/tables.js';
+import { Wakeup } from './store/wakeup.js';
+import { workerIdentity } from './worker/identity.js';
+import { settingsOf, WORKFLOW_SETTINGS, type WorkflowModuleOptions, type WorkflowSettings } from './workflow.options.js';
+import { DISPATCHER_MODES, ENGINE_PARTS, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
+
+/** Makes the options of `WorkflowModule.forRootAsync()`. */
+export interface WorkflowOptionsFactory {
+  createWorkflowOptions(): WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
+}
+
+/** Options of `WorkflowModule.forRootAsync()`. */
+export interface WorkflowModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  /** The DataSource with the workflow tables: it must be known before the factory runs. Default: the default one. */
+  connection?: string;
+  inject?: FactoryProvider['inject'];
+  useFactory?: (...args: any[]) => WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
+  useClass?: Type<WorkflowOptionsFactory>;
+  useExisting?: Type<WorkflowOptionsFactory>;
+}
+
+const RAW_OPTIONS = Symbol('WORKFLOW_OPTIONS');
+
+/**
+ * Durable workflows on the application's PostgreSQL. Import it once, in the root module; it is global. Workflow classes are found
+ * among the providers of all modules by their decorators.
+ *
+ * @example
+ * ```ts
+ * @Module({
+ *   imports: [
+ *     TypeOrmModule.forRoot({ type: 'postgres', url, autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true }),
+ *     WorkflowModule.forRoot({ worker: { concurrency: 100 } }),
+ *   ],
+ *   providers: [OrderWorkflow],
+ * })
+ * export class AppModule {}
+ * ```
+ */
+@Global()
+@Module({})
+export class WorkflowModule implements OnModuleInit {
+  constructor(@Inject(ModulesContainer) private readonly modules: ModulesContainer) {}
+
+  /** @throws {WorkflowConfigurationError} for a setting that cannot be right */
+  static forRoot(options: WorkflowModuleOptions = {}): DynamicModule {
+    const settings = settingsOf(options);
+    return this.with(settings.connection, [{ provide: WORKFLOW_SETTINGS, useValue: settings }], []);
+  }
+
+  /** As `forRoot`, with options that come from other providers. */
+  static forRootAsync(options: WorkflowModuleAsyncOptions): DynamicModule {
+    const { connection, imports = [] } = options;
+    const settings: Provider = {
+      provide: WORKFLOW_SETTINGS,
+      inject: [RAW_OPTIONS],
+      useFactory: (given: WorkflowModuleOptions) => {
+        if (given?.connection !== undefined && given.connection !== connection) {
+          throw new WorkflowConfigurationError(
+            `WorkflowModule: the factory of forRootAsync returned "connection" ${JSON.stringify(given.connection)}; set it beside ` +
+              'useFactory, where it is known before the factory runs.',
+          );
+        }
+        return settingsOf({ ...given, ...(connection !== undefined && { connection }) });
+      },
+    };
+    return this.with(connection, [settings, ...optionsProviders(options)], imports);
+  }
+
+  private static with(
+    connection: string | undefined,
+    providers: Provider[],
+    imports: NonNullable<ModuleMetadata['imports']>,
+  ): DynamicModule {
+    return {
+      module: WorkflowModule,
+      imports: [...imports, DiscoveryModule, TypeOrmModule.forFeature([...WorkflowEntities], connection)],
+      providers: [...providers, ...engineProviders(connection), WorkflowRuntime],
+      exports: [WorkflowService, TypeOrmModule],
+    };
+  }
+
+  onModuleInit(): void {
+    const imported = [...this.modules.values()].filter(({ metatype }) => metatype === WorkflowModule);
+    if (imported.length === 1) return;
+    throw new WorkflowConfigurationError(
+      `WorkflowModule is in this application ${imported.length} times. Call WorkflowModule.forRoot() once, in the root module: ` +
+        'it is global, other modules need no import.',
+    );
+  }
+}
+
+function optionsProviders({ inject = [], useFactory, useClass, useExisting }: WorkflowModuleAsyncOptions): Provider[] {
+  if (useFactory) return [{ provide: RAW_OPTIONS, inject, useFactory }];
+  const factory = useClass ?? useExisting;
+  if (!factory) {
+    throw new WorkflowConfigurationError('WorkflowModule.forRootAsync needs one of useFactory, useClass, useExisting.');
+  }
+  const options: Provider = {
+    provide: RAW_OPTIONS,
+    inject: [factory],
+    useFactory: (made: WorkflowOptionsFactory) => made.createWorkflowOptions(),
+  };
+  return useClass ? [useClass, options] : [options];
+}
+
+function engineProviders(connection: string | undefined): Provider[] {
+  const dataSource = getDataSourceToken(connection);
+  const repository = (entity: (typeof WorkflowEntities)[number]) => getRepositoryToken(entity, connection);
+  return [
+    { provide: WAKEUP, useClass: Wakeup },
+    { provide: DISPATCHER_MODES, useValue: { settleInSets: true, continueInPlace: true, claimInSets: true } },
+    {
+      provide: WorkflowExplorer,
+      inject: [DiscoveryService],
+      useFactory: (discovery: DiscoveryService) => new WorkflowExplorer(discovery),
+    },
+    {
+      provide: Database,
+      inject: [dataSource, WAKEUP, WORKFLOW_SETTINGS],
+      useFactory: (source: DataSource, wakeup: Wakeup, settings: WorkflowSettings) => databaseOf(source, wakeup, settings),
+    },
+    {
+      provide: ENGINE_PARTS,
+      inject: [Database, WorkflowExplorer, WORKFLOW_SETTINGS],
+      useFactory: partsOf,
+    },
+    {
+      provide: WorkflowService,
+      inject: [
+        ENGINE_PARTS,
+        repository(WorkflowRun),
+        repository(WorkflowStep),
+        repository(WorkflowEvent),
+        repository(WorkflowSignal),
+      ],
+      useFactory: (parts: EngineParts, ...[runs, steps, events, signals]: Values<Repositories>) =>
+        new WorkflowService(parts, { runs, steps, events, signals }),
+    },
+  ];
+}
+
+type Values<R extends Repositories> = [R['runs'], R['steps'], R['events'], R['signals']];
+
+function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSettings): Database {
+  const logger = new Logger('Workflow');
+  return new Database(dataSource, tablesOf(dataSource), wakeup, {
+    engineConnections: engineConnections(dataSource, settings),
+    ...(settings.transaction && { ambient: settings.transaction }),
+    failed: (error) => logger.error(`What was to follow a commit failed: ${String(error)}`),
+  });
+}
+
+/** The engine's share of the pool: the application must always find a connection for itself. */
+function engineConnections(dataSource: DataSource, { worker }: WorkflowSettings): number {
+  const poolSize = poolSizeOf(dataSource);
+  const share = (worker && worker.connections) || Math.max(1, Math.floor(poolSize / 2));
+  if (share < poolSize || !worker) return share;
+  throw new WorkflowConfigurationError(
+    `WorkflowModule: "worker.connections" is ${share}, and the DataSource's pool has ${poolSize}; allowed: fewer than the pool has, so ` +
+      'that steps find a connection for their own queries. Raise "poolSize" of the DataSource (at least 2), or lower it.',
+  );
+}
+
+/** What `pg` was given, by TypeORM's `poolSize` or in `extra`; its own default is 10. */
+function poolSizeOf(dataSource: DataSource): number {
+  const pool = (dataSource.driver as { master?: { options?: { max?: number } } }).master;
+  return pool?.options?.max ?? 10;
+}
+
+/** Workflows and subjects are looked for when first asked for: Nest has to have made every provider. */
+function partsOf(database: Database, explorer: WorkflowExplorer, settings: WorkflowSettings): EngineParts {
+  let subjects: Subjects | undefined;
+  return {
+    database,
+    settings,
+    worker: workerIdentity(settings),
+    errorReporter: settings.errorReporter ?? new LoggingErrorReporter(),
+    get registry() {
+      return explorer.explore().registry;
+    },
+    get subjects() {
+      const { dataSources, subjectLoaders } = explorer.explore();
+      return (subjects ??= new Subjects([...new Set([database.dataSource, ...dataSources])], subjectLoaders));
+    },
+  };
+}

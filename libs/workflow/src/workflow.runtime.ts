@@ -1,0 +1,92 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { AttemptRunner } from './engine/attempt-runner.js';
+import type { EngineParts } from './engine/engine.parts.js';
+import { WorkflowDefinitionError } from './errors.js';
+import type { Database } from './store/database.js';
+import { Notifier } from './store/notifier.js';
+import { checkSchema } from './store/schema-check.js';
+import type { Wakeup } from './store/wakeup.js';
+import { Dispatcher, type DispatcherModes } from './worker/dispatcher.js';
+import { Listener } from './worker/listener.js';
+
+/** Injection token of what the engine works with. */
+export const ENGINE_PARTS = Symbol('ENGINE_PARTS');
+/** Injection token of the bus that wakes the worker. */
+export const WAKEUP = Symbol('WAKEUP');
+/** Injection token of the modes that the benchmark switches off. */
+export const DISPATCHER_MODES = Symbol('DISPATCHER_MODES');
+
+/** Starts and stops what runs in the background: the notifier and, in a worker, listener and dispatcher. */
+@Injectable()
+export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('Workflow');
+  private notifier: Notifier | undefined;
+  private listener: Listener | undefined;
+  private dispatcher: Dispatcher | undefined;
+
+  constructor(
+    @Inject(ENGINE_PARTS) private readonly parts: EngineParts,
+    @Inject(WAKEUP) private readonly wakeup: Wakeup,
+    @Inject(DISPATCHER_MODES) private readonly modes: DispatcherModes,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { database, settings } = this.parts;
+    this.refuseWhatDoesNotRunYet();
+    await database.connect((connection) => checkSchema(connection, database.dataSource));
+    this.notifier = new Notifier(database, this.wakeup, (error) =>
+      this.logger.warn(`Other processes could not be notified, they will poll: ${String(error)}`),
+    );
+    if (settings.worker) await this.startWorker(settings.worker, database, this.notifier);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.dispatcher?.stop();
+    await this.notifier?.close();
+    await this.listener?.close();
+    this.parts.database.release();
+  }
+
+  private async startWorker(
+    settings: Exclude<EngineParts['settings']['worker'], false>,
+    database: Database,
+    notifier: Notifier,
+  ): Promise<void> {
+    const runner = new AttemptRunner(this.parts);
+    const scheduler = this.schedulerRegistry();
+    const dispatcher = new Dispatcher(this.parts, settings, runner, this.wakeup, scheduler, this.modes);
+    this.dispatcher = dispatcher;
+    if (settings.listen !== false) {
+      this.listener = new Listener(database.dataSource, database.tables, notifier, this.wakeup, {
+        url: typeof settings.listen === 'string' ? settings.listen : null,
+        reconnected: () => dispatcher.look(),
+      });
+      await this.listener.open();
+    }
+    dispatcher.start();
+  }
+
+  /** The application's, when it imports ScheduleModule, so that the poll shows beside its own jobs; else one of our own. */
+  private schedulerRegistry(): SchedulerRegistry {
+    try {
+      return this.moduleRef.get(SchedulerRegistry, { strict: false });
+    } catch {
+      return new SchedulerRegistry();
+    }
+  }
+
+  /** Waiting steps and fan-outs can be declared; this version has no engine for them. */
+  private refuseWhatDoesNotRunYet(): void {
+    for (const { definition } of this.parts.registry.all()) {
+      const step = definition.steps.find(({ waitFor, kind }) => waitFor !== null || kind === 'fan_out');
+      if (!step) continue;
+      throw new WorkflowDefinitionError(
+        `${definition.name}, step "${step.name}": ${step.waitFor ? 'waitFor' : '@FanOut'} does not run in this version of ` +
+          'nestjs-pg-workflows yet. Take the step out, or wait for the next version.',
+      );
+    }
+  }
+}

@@ -1,0 +1,11 @@
+import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workflow-tables.js';
+
+/**
+ * The package's TypeORM migrations, oldest first, for the `migrations` of the DataSource that holds the workflow tables.
+ *
+ * @example
+ * ```ts
+ * TypeOrmModule.forRoot({ type: 'postgres', autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true });
+ * ```
+ */
+export const WorkflowMigrations = [CreateWorkflowTables1764500000000] as const;

@@ -1,0 +1,3 @@
+import { startTestPostgres } from './postgres';
+
+export default startTestPostgres;
