@@ -81,7 +81,14 @@ export function workflowSuite(): Suite {
       const reported: TestApp['reported'] = [];
       const module = await Test.createTestingModule({
         imports: [
-          TypeOrmModule.forRoot({ type: 'postgres', url: database.url, autoLoadEntities: true, entities, poolSize, retryAttempts: 0 }),
+          TypeOrmModule.forRoot({
+            type: 'postgres',
+            url: database.url,
+            autoLoadEntities: true,
+            entities,
+            poolSize,
+            retryAttempts: 0,
+          }),
           WorkflowModule.forRoot({
             errorReporter: { report: (error, context) => void reported.push({ error, context }) },
             ...options,
@@ -116,23 +123,28 @@ export function workflowSuite(): Suite {
 
     async until(run, ...statuses) {
       let status: RunStatus | undefined;
-      await suite.eventually(
-        async () => {
-          status = (await own.query<{ status: RunStatus }[]>('select status from workflows where id = $1', [idOf(run)]))[0]?.status;
-          return status !== undefined && statuses.includes(status);
-        },
-        `workflow ${idOf(run)} is ${statuses.join(' or ')}`,
-      ).catch((error: Error) => {
-        error.message += `; it is ${status}`;
-        throw error;
-      });
+      await suite
+        .eventually(
+          async () => {
+            status = (
+              await own.query<{ status: RunStatus }[]>('select status from workflows where id = $1', [idOf(run)])
+            )[0]?.status;
+            return status !== undefined && statuses.includes(status);
+          },
+          `workflow ${idOf(run)} is ${statuses.join(' or ')}`,
+        )
+        .catch((error: Error) => {
+          error.message += `; it is ${status}`;
+          throw error;
+        });
       return status!;
     },
 
     async trail(run) {
-      const rows = await own.query<{ name: string }[]>('select name from workflow_events where workflow_id = $1 order by id', [
-        idOf(run),
-      ]);
+      const rows = await own.query<{ name: string }[]>(
+        'select name from workflow_events where workflow_id = $1 order by id',
+        [idOf(run)],
+      );
       return rows.map(({ name }) => name);
     },
   };

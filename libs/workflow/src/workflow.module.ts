@@ -28,7 +28,12 @@ import { Database } from './store/database.js';
 import { tablesOf, WorkflowEntities } from './store/tables.js';
 import { Wakeup } from './store/wakeup.js';
 import { workerIdentity } from './worker/identity.js';
-import { settingsOf, WORKFLOW_SETTINGS, type WorkflowModuleOptions, type WorkflowSettings } from './workflow.options.js';
+import {
+  settingsOf,
+  WORKFLOW_SETTINGS,
+  type WorkflowModuleOptions,
+  type WorkflowSettings,
+} from './workflow.options.js';
 import { DISPATCHER_MODES, ENGINE_PARTS, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
@@ -145,7 +150,8 @@ function engineProviders(connection: string | undefined): Provider[] {
     {
       provide: Database,
       inject: [dataSource, WAKEUP, WORKFLOW_SETTINGS],
-      useFactory: (source: DataSource, wakeup: Wakeup, settings: WorkflowSettings) => databaseOf(source, wakeup, settings),
+      useFactory: (source: DataSource, wakeup: Wakeup, settings: WorkflowSettings) =>
+        databaseOf(source, wakeup, settings),
     },
     {
       provide: ENGINE_PARTS,

@@ -149,8 +149,8 @@ function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): Worke
 }
 
 function revisionOf(environment: NodeJS.ProcessEnv): string | null {
-  for (const name of REVISION_VARIABLES) if (environment[name]?.trim()) return environment[name]!.trim();
-  return null;
+  const set = REVISION_VARIABLES.map((name) => environment[name]?.trim());
+  return set.find(Boolean) ?? null;
 }
 
 type Parsed<T> = { value: T } | { allowed: string };
@@ -179,7 +179,11 @@ class Checks {
     const value = this.given[option] === undefined ? fallback : this.given[option];
     const parsed = parseDuration(value);
     if (typeof parsed === 'number' && parsed >= min) return parsed;
-    throw this.wrong(option, value, `a duration of at least ${min} ms: milliseconds, or text such as "15s" or "2 days"`);
+    throw this.wrong(
+      option,
+      value,
+      `a duration of at least ${min} ms: milliseconds, or text such as "15s" or "2 days"`,
+    );
   }
 
   whole(option: string, fallback: number, min: number): number {
@@ -238,6 +242,7 @@ class Checks {
 
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? `[${value.map(shown).join(', ')}]` : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? `[${value.map(shown).join(', ')}]` : 'an object';
   return String(value);
 }

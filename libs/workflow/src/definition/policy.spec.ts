@@ -11,7 +11,7 @@ const policies = (...written: unknown[]): readonly ExceptionPolicy[] => checkPol
 const resolve = (error: unknown, ofClass: unknown[], ofStep: unknown[] = []) =>
   resolvePolicy({ policies: policies(...ofClass) }, { policies: policies(...ofStep) }, error);
 
-const waiting = (wait: unknown) => checkPolicies({ action: 'reattempt', wait }, place)[0];
+const waiting = (wait: unknown) => checkPolicies({ action: 'reattempt', wait }, place)[0]!;
 const revoked = () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -36,8 +36,8 @@ describe('checks of a policy', () => {
   });
 
   it('DEF-18 takes classes and names in matching', () => {
-    expect(policies({ action: 'skip', matching: Error })[0].matching).toEqual([Error]);
-    expect(policies({ action: 'skip', matching: [Refused, 'CardDeclined'] })[0].matching).toEqual([
+    expect(policies({ action: 'skip', matching: Error })[0]?.matching).toEqual([Error]);
+    expect(policies({ action: 'skip', matching: [Refused, 'CardDeclined'] })[0]?.matching).toEqual([
       Refused,
       'CardDeclined',
     ]);

@@ -59,7 +59,7 @@ function bodyOf({ name, kind, body, place }: NamedStep, target: AnyClass): StepD
       `there is no method "${name}" in the class, and no function was given; write one of them.`,
     );
   }
-  return (instance, ...args) => (instance as Record<string, (...args: unknown[]) => unknown>)[name](...args);
+  return (instance, ...args) => (instance as Record<string, (...args: unknown[]) => unknown>)[name]!(...args);
 }
 
 /** An option that would do nothing is a mistake. */

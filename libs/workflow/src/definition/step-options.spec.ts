@@ -182,7 +182,6 @@ describe('fan-outs', () => {
     ['waitFor', 'paid'],
     ['waitTimeout', 5],
     ['onTimeout', 'pause'],
-    ['transactional', true],
   ])('DEF-14 refuse %s', (option, value) => {
     for (const build of [buildFanOut, (options: unknown) => listed(fanOut('capture', nothing, options as never))]) {
       expect(() => build({ [option]: value })).toThrow(
@@ -191,6 +190,10 @@ describe('fan-outs', () => {
         ),
       );
     }
+  });
+
+  it('DEF-14 take transactional: what the body writes commits with its members', () => {
+    expect(buildFanOut({ transactional: true }).transactional).toBe(true);
   });
 
   it.each(['pause', 'cancel', 'skip'])('DEF-14 take onBatchFailure %p', (onBatchFailure) => {
@@ -235,8 +238,8 @@ describe('options of @Workflow', () => {
       @Step({ jobOptions: { priority: 1, wait: undefined } }) b() {}
     }
     const [a, b] = definitionOf(Orders)!.steps;
-    expect(a.jobOptions).toEqual({ queue: 'orders', priority: 5, wait: 1_000 });
-    expect(b.jobOptions).toEqual({ queue: 'orders', priority: 1, wait: 1_000 });
+    expect(a?.jobOptions).toEqual({ queue: 'orders', priority: 5, wait: 1_000 });
+    expect(b?.jobOptions).toEqual({ queue: 'orders', priority: 1, wait: 1_000 });
   });
 
   it.each([

@@ -25,6 +25,8 @@ export interface CommonStepOptions {
   before?: string;
   /** Puts the step directly after the named one. Not together with `before`. */
   after?: string;
+  /** The body runs in one transaction (`ctx.manager`) that commits together with its outcome. Default false. */
+  transactional?: boolean;
 }
 
 /**
@@ -47,8 +49,6 @@ export interface StepOptions<Signal extends WaitFor | null = any> extends Common
   waitTimeout?: number | Callable<StepContext, Deadline | Promise<Deadline>>;
   /** What the deadline does: `pause` (default), `cancel`, `skip`, `run` or `notify`. Needs `waitTimeout`. */
   onTimeout?: TimeoutAction;
-  /** The body runs in one transaction (`ctx.manager`) that commits together with its outcome. Default false. */
-  transactional?: boolean;
 }
 
 /**
@@ -65,14 +65,15 @@ export interface FanOutOptions extends CommonStepOptions {
   onBatchFailure?: BatchFailureAction;
 }
 
-const COMMON_KEYS = ['wait', 'skipIf', 'timeout', 'jobOptions', 'onException', 'before', 'after'] as const;
+const COMMON_KEYS = [
+  'wait', 'skipIf', 'timeout', 'jobOptions', 'onException', 'before', 'after', 'transactional',
+] as const; // prettier-ignore
 
 export const STEP_KEYS = [
   ...COMMON_KEYS,
   'waitFor',
   'waitTimeout',
   'onTimeout',
-  'transactional',
 ] as const satisfies readonly (keyof StepOptions)[];
 
 export const FAN_OUT_KEYS = [...COMMON_KEYS, 'onBatchFailure'] as const satisfies readonly (keyof FanOutOptions)[];

@@ -10,11 +10,7 @@ import { StepVerb } from './verb.js';
 export type BodyResult = { readonly threw: false } | { readonly threw: true; readonly error: unknown };
 
 /** The attempt's context, its subject and arguments loaded afresh: through `manager` when a transaction is open. */
-export async function contextOf(
-  parts: EngineParts,
-  attempt: Attempt,
-  manager?: EntityManager,
-): Promise<LiveContext> {
+export async function contextOf(parts: EngineParts, attempt: Attempt, manager?: EntityManager): Promise<LiveContext> {
   const { args, subject } = attempt.input;
   const load = (reference: { type: string; id: string }) => parts.subjects.load(reference, manager);
   const [loadedArgs, loadedSubject] = await Promise.all([

@@ -25,7 +25,12 @@ export type GuardedClaim =
   /** The body is to run. */
   | { readonly kind: 'started'; readonly attempt: Attempt; readonly context: LiveContext | null }
   /** A guard threw: the row is in progress, and the policies decide. */
-  | { readonly kind: 'threw'; readonly attempt: Attempt; readonly context: LiveContext | null; readonly error: unknown };
+  | {
+      readonly kind: 'threw';
+      readonly attempt: Attempt;
+      readonly context: LiveContext | null;
+      readonly error: unknown;
+    };
 
 /** A guard's failure on its way out of the transaction that is to be rolled back. */
 class GuardFailed extends Error {

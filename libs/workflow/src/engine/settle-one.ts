@@ -14,7 +14,8 @@ export function settleOne(parts: EngineParts, attempt: Attempt, outcome: Outcome
   return patiently(() =>
     parts.database.engineTransaction(async (transaction) => {
       const settlement = await settleWithin(parts, transaction, attempt, outcome);
-      if (settlement === 'late') await recordLateCompletion(transaction.connection, attempt.row.workflowId, attempt.row.id);
+      if (settlement === 'late')
+        await recordLateCompletion(transaction.connection, attempt.row.workflowId, attempt.row.id);
       return settlement;
     }),
   );

@@ -89,10 +89,10 @@ export class Subjects implements EntityReferences {
 }
 
 function referenceBy(metadata: EntityMetadata, value: object): EntityReference | 'unsaved' {
-  const id = metadata.getEntityIdMap(value as ObjectLiteral);
-  if (!id || metadata.primaryColumns.some((column) => isMissing(column.getEntityValue(value as ObjectLiteral)))) return 'unsaved';
+  const id = metadata.getEntityIdMap(value);
+  if (!id || metadata.primaryColumns.some((column) => isMissing(column.getEntityValue(value)))) return 'unsaved';
   const [only, ...others] = metadata.primaryColumns;
-  const text = others.length ? JSON.stringify(id) : String(only!.getEntityValue(value as ObjectLiteral));
+  const text = others.length ? JSON.stringify(id) : String(only!.getEntityValue(value));
   return { type: metadata.name, id: text };
 }
 
@@ -104,4 +104,3 @@ function whereOf(metadata: EntityMetadata, id: string): ObjectLiteral {
   const [only, ...others] = metadata.primaryColumns;
   return others.length ? (JSON.parse(id) as ObjectLiteral) : only!.createValueMap(id);
 }
-

@@ -85,5 +85,13 @@ export function eventRecord({ id, name, stepId, actor, reason, details, createdA
 
 export async function signalRecord(row: WorkflowSignal, load: Load): Promise<SignalRecord> {
   const { id, name, idempotencyKey, status, claimedByStepId, createdAt } = row;
-  return { id, name, payload: await deserialize(row.payload, { load }), idempotencyKey, status, claimedByStepId, createdAt };
+  return {
+    id,
+    name,
+    payload: await deserialize(row.payload, { load }),
+    idempotencyKey,
+    status,
+    claimedByStepId,
+    createdAt,
+  };
 }

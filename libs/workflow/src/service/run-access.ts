@@ -10,7 +10,14 @@ import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
 import * as verbs from '../transition/verbs.js';
 import type { ServiceParts } from './service.parts.js';
-import { eventRecord, signalRecord, stepRecord, type EventRecord, type SignalRecord, type StepRecord } from './records.js';
+import {
+  eventRecord,
+  signalRecord,
+  stepRecord,
+  type EventRecord,
+  type SignalRecord,
+  type StepRecord,
+} from './records.js';
 import type { Starter } from './starter.js';
 import type { WorkflowHandle } from './workflow.handle.js';
 
@@ -111,7 +118,9 @@ export class RunAccess {
       where: { workflowId: id },
       order: { id: 'ASC' },
     });
-    return Promise.all(rows.map((row) => signalRecord(row, (reference) => this.parts.subjects.load(reference, manager))));
+    return Promise.all(
+      rows.map((row) => signalRecord(row, (reference) => this.parts.subjects.load(reference, manager))),
+    );
   }
 
   private async change(
@@ -122,7 +131,12 @@ export class RunAccess {
     const by = authorOf(options);
     const { lockTimeout } = options;
     const changed = await this.parts.database.within(options.manager, (transaction) =>
-      changeRun(transaction, this.existing(id), (locked) => decide(locked, by), lockTimeout === undefined ? {} : { lockTimeout }),
+      changeRun(
+        transaction,
+        this.existing(id),
+        (locked) => decide(locked, by),
+        lockTimeout === undefined ? {} : { lockTimeout },
+      ),
     );
     if (!changed) throw verbs.notFound(id);
     return changed.run;

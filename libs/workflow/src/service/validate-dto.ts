@@ -10,7 +10,9 @@ import { PayloadValidationError } from '../errors.js';
 export async function validateDto(dto: new () => object, value: object, what: string): Promise<void> {
   const problems = await validate(plainToInstance(dto, value), { forbidUnknownValues: false });
   if (!problems.length) return;
-  throw new PayloadValidationError(`The ${what} do not fit ${dto.name}: ${problems.flatMap((one) => lines(one)).join('; ')}.`);
+  throw new PayloadValidationError(
+    `The ${what} do not fit ${dto.name}: ${problems.flatMap((one) => lines(one)).join('; ')}.`,
+  );
 }
 
 function lines({ property, constraints, children }: ValidationError, parent = ''): string[] {

@@ -179,4 +179,3 @@ export class WorkflowHandle {
     return queryRunner && !queryRunner.isReleased && queryRunner.isTransactionActive ? this.madeIn : undefined;
   }
 }
-

@@ -114,14 +114,19 @@ export class WorkflowService {
   }
 
   /** How many ongoing runs stand on each gravestone of the class. At zero it may be deleted. */
-  async removedStepsInFlight<W extends WorkflowOf<any, any>>(workflow: WorkflowType<W>): Promise<Record<string, number>> {
+  async removedStepsInFlight<W extends WorkflowOf<any, any>>(
+    workflow: WorkflowType<W>,
+  ): Promise<Record<string, number>> {
     const definition = this.parts.registry.require(workflow);
     const gravestones = definition.steps.filter(({ kind }) => kind === 'removed').map(({ name }) => name);
-    const counts = await this.parts.database.connect((connection) => ongoingOnSteps(connection, definition.name, gravestones));
+    const counts = await this.parts.database.connect((connection) =>
+      ongoingOnSteps(connection, definition.name, gravestones),
+    );
     return Object.fromEntries(gravestones.map((name) => [name, counts.get(name) ?? 0]));
   }
 }
 
-type StartArguments<W> = Record<string, never> extends ArgsOf<W>
-  ? [options?: StartOptions<W> & { manager?: EntityManager }]
-  : [options: StartOptions<W> & { manager?: EntityManager }];
+type StartArguments<W> =
+  Record<string, never> extends ArgsOf<W>
+    ? [options?: StartOptions<W> & { manager?: EntityManager }]
+    : [options: StartOptions<W> & { manager?: EntityManager }];

@@ -184,7 +184,9 @@ export class Database {
         await queryRunner.startTransaction('READ COMMITTED');
         let result: T;
         try {
-          await connection.command(`set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}`);
+          await connection.command(
+            `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}`,
+          );
           result = await use(transaction);
           await queryRunner.commitTransaction();
         } catch (error) {

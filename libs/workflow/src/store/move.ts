@@ -145,7 +145,12 @@ export async function applyChange(connection: Connection, change: Change): Promi
     events.map((event) => event.reason ?? null),
     events.map((event) => (event.details ? JSON.stringify(event.details) : null)),
   ]);
-  if (row!.run !== 1 || (close && row!.closed !== 1) || (keep && row!.kept !== 1) || (open && row!.opened_id === null)) {
+  if (
+    row!.run !== 1 ||
+    (close && row!.closed !== 1) ||
+    (keep && row!.kept !== 1) ||
+    (open && row!.opened_id === null)
+  ) {
     throw new Error(`Workflow ${run.id} changed under its own lock (${run.from} -> ${run.to}): ${JSON.stringify(row)}`);
   }
   return { openedId: row!.opened_id, queue: row!.queue, priority: row!.priority, dueIn: row!.due_in };

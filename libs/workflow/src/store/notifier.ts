@@ -45,7 +45,9 @@ export class Notifier {
 
   private add(announcement: Announcement): void {
     const key =
-      announcement.kind === 'due' ? `${announcement.queue}\0${announcement.priority}` : `cancelled\0${announcement.stepId}`;
+      announcement.kind === 'due'
+        ? `${announcement.queue}\0${announcement.priority}`
+        : `cancelled\0${announcement.stepId}`;
     const known = this.dirty.get(key)?.announcement;
     if (known?.kind === 'due' && announcement.kind === 'due' && known.dueIn <= announcement.dueIn) return;
     this.dirty.set(key, { announcement, at: performance.now() });

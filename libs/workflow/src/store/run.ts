@@ -59,7 +59,9 @@ export async function lockRun(connection: Connection, id: string, lockTimeout?: 
   if (lockTimeout === undefined) return (await connection.run<RunRow>(LOCK, [id]))[0];
   await connection.command('savepoint wf_lock');
   try {
-    const [setting] = await connection.run<{ was: string }>(SET_LOCK_TIMEOUT, [`${Math.max(1, Math.round(lockTimeout))}ms`]);
+    const [setting] = await connection.run<{ was: string }>(SET_LOCK_TIMEOUT, [
+      `${Math.max(1, Math.round(lockTimeout))}ms`,
+    ]);
     const [run] = await connection.run<RunRow>(LOCK, [id]);
     await connection.run(SET_LOCK_TIMEOUT, [setting!.was]);
     await connection.command('release savepoint wf_lock');

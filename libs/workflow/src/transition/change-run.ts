@@ -70,5 +70,7 @@ function assertPath({ path, run }: Move): void {
 }
 
 function illegal(path: Move['path'], run: Move['run']): Error {
-  return new Error(`The transition table has no way ${path.join(' -> ')} from ${run.from} to ${run.to} (workflow ${run.id})`);
+  return new Error(
+    `The transition table has no way ${path.join(' -> ')} from ${run.from} to ${run.to} (workflow ${run.id})`,
+  );
 }

@@ -6,7 +6,7 @@ export function scheduleAfter(definition: WorkflowDefinition, step: StepDefiniti
   return {
     ...scheduleNow(definition, step, defaultQueue),
     wait: step.wait,
-    holdBack: (step.jobOptions.wait as number | undefined) ?? 0,
+    holdBack: step.jobOptions.wait ?? 0,
   };
 }
 

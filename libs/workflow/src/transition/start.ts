@@ -33,7 +33,9 @@ export async function startRuns(transaction: Transaction, of: StartOf, runs: rea
     }
     left = missing.filter((run) => !answers.has(run));
     if (left.length && attempt === TRIES) {
-      throw new Error(`${of.workflow}: the run in the way ended ${TRIES} times while this one was starting; start it again`);
+      throw new Error(
+        `${of.workflow}: the run in the way ended ${TRIES} times while this one was starting; start it again`,
+      );
     }
   }
   return runs.map((run) => answers.get(run)!);

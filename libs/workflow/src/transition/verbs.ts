@@ -61,9 +61,19 @@ export function resume(
       if (step) return open(scheduleNow(definition, step, settings.defaultQueue));
       // Not declared (any more): it is met again on claim, and pauses again, until it is declared or `resumeAt` goes elsewhere.
       const { step_name, queue, priority } = row;
-      return open({ step: step_name, handler: definition.name, queue, priority, wait: 0, holdBack: 0, notBefore: null });
+      return open({
+        step: step_name,
+        handler: definition.name,
+        queue,
+        priority,
+        wait: 0,
+        holdBack: 0,
+        notBefore: null,
+      });
     }
-    default: {
+    case 'completed':
+    case 'skipped':
+    case 'cancelled': {
       const next = definition.after(row.step_name);
       if (next === undefined) throw stepNotDefined(definition, row.step_name, run.id);
       if (next === null) return to('finished', { events: [resumed, about('run', 'finished', by)] });
@@ -145,7 +155,7 @@ export function assertLegal(verb: Verb, run: { id: string; status: RunStatus }):
 
 export function notFound(id: string): WorkflowNotFoundError {
   return new WorkflowNotFoundError(
-    `There is no workflow ${JSON.stringify(String(id).slice(0, 100))}: it was never started here, its transaction has not ` +
+    `There is no workflow ${JSON.stringify(id.slice(0, 100))}: it was never started here, its transaction has not ` +
       'committed, or retention deleted it.',
   );
 }

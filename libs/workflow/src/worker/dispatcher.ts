@@ -271,7 +271,8 @@ export class Dispatcher {
   }
 
   private claimFailed(error: unknown): void {
-    if (!this.failing) this.logger.error(`Looking for due steps failed, and goes on at every poll: ${messageOf(error)}`);
+    if (!this.failing)
+      this.logger.error(`Looking for due steps failed, and goes on at every poll: ${messageOf(error)}`);
     this.failing = true;
   }
 

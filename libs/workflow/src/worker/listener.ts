@@ -116,7 +116,8 @@ export class Listener {
     this.state = 'off';
     this.notifier.sendBy(null);
     void client.end().catch(() => undefined);
-    if (!this.warned) this.logger.warn('The listening connection was lost; polling carries on while it is opened again.');
+    if (!this.warned)
+      this.logger.warn('The listening connection was lost; polling carries on while it is opened again.');
     this.warned = true;
     this.retry = setTimeout(() => void this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);

@@ -78,7 +78,7 @@ export class SettlementQueue {
       try {
         this.answer(set, await this.send(set));
       } catch (error) {
-        for (const one of set) one.done(Promise.reject(error as Error));
+        for (const one of set) one.done(Promise.reject(error));
       }
     }
     this.flushing = false;
@@ -113,7 +113,14 @@ export class SettlementQueue {
       this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: settled.next_due_in ?? 0 }]);
       return null;
     }
-    const next = { id: settled.next_id, workflowId: row.workflowId, attempt: settled.next_attempt!, claimNo: 1, queue, priority };
+    const next = {
+      id: settled.next_id,
+      workflowId: row.workflowId,
+      attempt: settled.next_attempt!,
+      claimNo: 1,
+      queue,
+      priority,
+    };
     return new Attempt(attempt.workflow, nextStep, next, attempt.input);
   }
 
@@ -122,6 +129,14 @@ export class SettlementQueue {
   }
 }
 
-function isDueAtOnce({ wait, holdBack, notBefore }: { wait: number; holdBack: number; notBefore: Date | null }): boolean {
+function isDueAtOnce({
+  wait,
+  holdBack,
+  notBefore,
+}: {
+  wait: number;
+  holdBack: number;
+  notBefore: Date | null;
+}): boolean {
   return wait === 0 && holdBack === 0 && notBefore === null;
 }
