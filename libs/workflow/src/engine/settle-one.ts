@@ -1,7 +1,9 @@
+import { captureError } from '../model/error-record.js';
+import { sqlStateOf } from '../store/database.js';
 import { recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { changeRun } from '../transition/change-run.js';
-import { endAttempt, type Outcome } from '../transition/outcomes.js';
+import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import { patiently } from './patience.js';
@@ -9,8 +11,24 @@ import { patiently } from './patience.js';
 /** What became of an outcome: `late` when nobody wanted it any more, `gone` when the run itself was deleted. */
 export type Settlement = 'settled' | 'late' | 'gone';
 
-/** Applies an attempt's outcome to its run, in a transaction of its own. Waits for the database when it is away. */
-export function settleOne(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
+/** Data, constraint and limit errors: the outcome itself cannot be stored. */
+const OF_THE_OUTCOME = new Set(['22', '23', '54']);
+
+/**
+ * Applies an attempt's outcome to its run, in a transaction of its own. Waits for the database when it is away. An outcome
+ * that PostgreSQL refuses to store is a failure like any other: the run pauses on that error.
+ */
+export async function settleOne(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
+  try {
+    return await settlePatiently(parts, attempt, outcome);
+  } catch (error) {
+    if (!OF_THE_OUTCOME.has(sqlStateOf(error)?.slice(0, 2) ?? '')) throw error;
+    const refused = captureError(error, { backtraceLines: parts.settings.errorBacktraceLines });
+    return settlePatiently(parts, attempt, outcomeOf('paused', { error: refused }));
+  }
+}
+
+function settlePatiently(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
   return patiently(() =>
     parts.database.engineTransaction(async (transaction) => {
       const settlement = await settleWithin(parts, transaction, attempt, outcome);
