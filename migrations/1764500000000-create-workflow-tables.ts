@@ -12,7 +12,8 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
 
   async up(queryRunner: QueryRunner): Promise<void> {
     const table = tablesOf(queryRunner);
-    if (await queryRunner.hasTable(table('workflows'))) return;
+    // By its bare name: TypeORM puts the DataSource's schema before it, and takes quotes for a part of a name.
+    if (await queryRunner.hasTable('workflows')) return;
 
     await queryRunner.query(`
       create table ${table('workflows')} (

@@ -29,6 +29,7 @@ import { tablesOf, WorkflowEntities } from './store/tables.js';
 import { Wakeup } from './store/wakeup.js';
 import { workerIdentity } from './worker/identity.js';
 import {
+  assertOptions,
   settingsOf,
   WORKFLOW_SETTINGS,
   type WorkflowModuleOptions,
@@ -87,7 +88,8 @@ export class WorkflowModule implements OnModuleInit {
       provide: WORKFLOW_SETTINGS,
       inject: [RAW_OPTIONS],
       useFactory: (given: WorkflowModuleOptions) => {
-        if (given?.connection !== undefined && given.connection !== connection) {
+        assertOptions(given);
+        if (given.connection !== undefined && given.connection !== connection) {
           throw new WorkflowConfigurationError(
             `WorkflowModule: the factory of forRootAsync returned "connection" ${JSON.stringify(given.connection)}; set it beside ` +
               'useFactory, where it is known before the factory runs.',

@@ -4,14 +4,17 @@ import { settingsOf, type WorkflowModuleOptions } from './workflow.options.js';
 const REVISIONS = ['APP_REVISION', 'GIT_SHA', 'GIT_COMMIT', 'SOURCE_VERSION', 'HEROKU_SLUG_COMMIT'];
 
 describe('settings', () => {
-  const environment = { ...process.env };
+  const environment = REVISIONS.map((name) => [name, process.env[name]] as const);
 
   beforeEach(() => {
     for (const name of REVISIONS) delete process.env[name];
   });
 
   afterAll(() => {
-    process.env = environment;
+    for (const [name, value] of environment) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
   });
 
   const refused = (options: unknown): Error => {

@@ -101,6 +101,7 @@ const REVISION_VARIABLES = ['APP_REVISION', 'GIT_SHA', 'GIT_COMMIT', 'SOURCE_VER
  * @throws WorkflowConfigurationError naming the option, the value given and what is allowed
  */
 export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSettings {
+  assertOptions(options);
   const check = new Checks(options as Record<string, unknown>, '');
   const settings: WorkflowSettings = {
     connection: check.optional('connection', check.name),
@@ -122,6 +123,16 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
   return settings;
 }
 
+/** @throws WorkflowConfigurationError for options that are no object: a factory without `return`, for one */
+export function assertOptions(options: unknown): asserts options is WorkflowModuleOptions {
+  if (isObject(options)) return;
+  throw new WorkflowConfigurationError(`WorkflowModule: the options are ${shown(options)}; allowed: an object of settings.`);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 const KEYS = [
   'connection', 'queue', 'retention', 'sweepInterval', 'stallThreshold', 'stallAction', 'maxPayloadSize',
   'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'transaction', 'errorReporter',
@@ -131,7 +142,7 @@ const WORKER_KEYS = ['queues', 'concurrency', 'pollInterval', 'lease', 'listen',
 
 function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): WorkerSettings | false {
   if (given === false) return false;
-  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+  if (given !== undefined && !isObject(given)) {
     throw parent.wrong('worker', given, 'false, or an object of worker options');
   }
   const check = new Checks((given ?? {}) as Record<string, unknown>, 'worker.');
@@ -187,7 +198,7 @@ class Checks {
   }
 
   whole(option: string, fallback: number, min: number): number {
-    const value = this.given[option] ?? fallback;
+    const value = this.given[option] === undefined ? fallback : this.given[option];
     if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
     throw this.wrong(option, value, `a whole number of at least ${min}`);
   }

@@ -37,6 +37,13 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     const { database, settings } = this.parts;
     this.refuseWhatDoesNotRunYet();
     await database.connect((connection) => checkSchema(connection, database.dataSource));
+    const isolation = await database.readIsolation();
+    if (isolation !== 'read committed') {
+      this.logger.warn(
+        `The database's default_transaction_isolation is "${isolation}". The engine's own transactions say READ COMMITTED; those you ` +
+          'pass as manager keep theirs, and a concurrent duplicate start fails them with 40001, to be retried whole.',
+      );
+    }
     this.notifier = new Notifier(database, this.wakeup, (error) =>
       this.logger.warn(`Other processes could not be notified, they will poll: ${String(error)}`),
     );

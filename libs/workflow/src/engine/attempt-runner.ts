@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { StepTimedOutError } from '../errors.js';
+import { captureError } from '../model/error-record.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
-import { contextOf, runBody } from './body.js';
+import { contextOf, contextWithoutData, runBody } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { outcomeOfError } from './policies.js';
@@ -32,11 +33,15 @@ export class AttemptRunner {
     const timer = this.startTimeout(attempt);
     let context = given ?? null;
     try {
-      if (failure) return await this.settleError(attempt, context, failure.error, settle);
+      if (failure) {
+        context ??= contextWithoutData(this.parts, attempt, failure.error);
+        return await this.settleError(attempt, context, failure.error, settle);
+      }
       try {
         context ??= await contextOf(this.parts, attempt);
       } catch (error) {
-        return await this.settleError(attempt, null, error, settle);
+        context = contextWithoutData(this.parts, attempt, error);
+        return await this.settleError(attempt, context, error, settle);
       }
       await this.runStep(attempt, context, settle);
     } finally {
@@ -50,7 +55,8 @@ export class AttemptRunner {
     try {
       await this.parts.errorReporter.report(error, context);
     } catch (failure) {
-      this.logger.error(`The error reporter failed: ${String((failure as Error | null)?.message ?? failure)}`);
+      const { class: kind, message } = captureError(failure, { backtraceLines: 0 });
+      this.logger.error(`The error reporter failed: ${kind}: ${message}`);
     }
   }
 
@@ -73,12 +79,12 @@ export class AttemptRunner {
 
   private async settleError(
     attempt: Attempt,
-    context: LiveContext | null,
+    context: LiveContext,
     error: unknown,
     settle: Settle,
   ): Promise<void> {
     const { outcome, report } = await outcomeOfError(this.parts, attempt, context, error);
-    context?.enter('ended');
+    context.enter('ended');
     const settlement = await settle(attempt, outcome);
     if (!report || settlement !== 'settled') return;
     await this.report(report.error, {

@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import { LiveContext } from './live-context.js';
-import { StepVerb } from './verb.js';
+import { isStepVerb } from './verb.js';
 
 /** How the application's code ended: it returned, called a verb, or threw. */
 export type BodyResult = { readonly threw: false } | { readonly threw: true; readonly error: unknown };
@@ -22,6 +22,19 @@ export async function contextOf(parts: EngineParts, attempt: Attempt, manager?: 
   return context;
 }
 
+/**
+ * For the policies, when subject or arguments could not be loaded: whoever reads these meets that error again. A null subject
+ * would say that the record is gone.
+ */
+export function contextWithoutData(parts: EngineParts, attempt: Attempt, error: unknown): LiveContext {
+  const unread = {
+    get: (): never => {
+      throw error;
+    },
+  };
+  return Object.defineProperties(new LiveContext(attempt, parts, null, null), { subject: unread, args: unread });
+}
+
 /** Calls the step's body. What it returns is ignored; what it throws is the result, unless a verb was called. */
 export async function runBody(attempt: Attempt, context: LiveContext): Promise<BodyResult> {
   context.enter('body');
@@ -29,7 +42,7 @@ export async function runBody(attempt: Attempt, context: LiveContext): Promise<B
     await inStep(attempt, () => attempt.step.body(attempt.workflow.instance, context));
     return { threw: false };
   } catch (error) {
-    return context.verb || error instanceof StepVerb ? { threw: false } : { threw: true, error };
+    return context.verb || isStepVerb(error) ? { threw: false } : { threw: true, error };
   }
 }
 

@@ -128,17 +128,26 @@ async function askGuards(
   };
   try {
     const verdict = await withinTime(parts, connection, attempt, () => inStep(attempt, ask));
-    if (transactionStatus(connection.client) === 'E') {
-      throw new Error(
-        `${attempt.label}: a guard's query failed in the database, and the guard went on. Let its error pass to the policies.`,
-      );
-    }
+    assertOpen(attempt, transactionStatus(connection.client));
     return { verdict, context };
   } catch (error) {
     throw new GuardFailed(attempt, context, error);
   } finally {
     // TypeScript does not see the assignment in the closure.
     if (context) (context as LiveContext).transactionManager = undefined;
+  }
+}
+
+function assertOpen({ label }: Attempt, status: ReturnType<typeof transactionStatus>): void {
+  if (status === 'E') {
+    throw new Error(
+      `${label}: a guard's query failed in the database, and the guard went on. Let its error pass to the policies.`,
+    );
+  }
+  if (status === 'I') {
+    throw new Error(
+      `${label}: a guard ended its transaction itself, and gave the run's lock away with it. Leave commit and rollback to the engine.`,
+    );
   }
 }
 
@@ -150,8 +159,10 @@ async function withinTime<T>(
   ask: () => Promise<T>,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
+  let isLate = false;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
+      isLate = true;
       const error = new StepTimedOutError(
         `${attempt.label}: its guards took longer than guardTimeout (${settings.guardTimeout} ms); they hold the run's lock, so keep ` +
           'them short. What they wrote was rolled back.',
@@ -163,11 +174,13 @@ async function withinTime<T>(
       );
     }, settings.guardTimeout);
   });
-  try {
-    return await Promise.race([ask(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const asked = ask();
+  await Promise.race([asked, late]).catch(() => undefined);
+  clearTimeout(timer);
+  // What the cancelled query threw, or what the guard made of it, is no longer asked for. And the cancellation must have been
+  // sent before anything else is: it would hit that.
+  if (isLate) await late;
+  return asked;
 }
 
 /** In a transaction of its own, after the guards' was rolled back: the row is in progress, but its body was never begun. */

@@ -24,8 +24,8 @@ export class LiveContext extends StepContext {
   constructor(
     private readonly attemptInHand: Attempt,
     private readonly parts: EngineParts,
-    readonly subject: unknown,
-    readonly args: any,
+    public subject: unknown,
+    public args: any,
   ) {
     super();
   }
@@ -153,11 +153,13 @@ export class LiveContext extends StepContext {
     this.ending = undefined;
   }
 
-  /** A body that is to run again in the same attempt starts from nothing. */
-  reset(): void {
+  /** A body that is to run again in the same attempt starts from nothing, with its data loaded anew: the try before may have changed them. */
+  startAgain({ subject, args }: LiveContext): void {
     this.forgetVerb();
     this.values = undefined;
     this.outputText = null;
+    this.subject = subject;
+    this.args = args;
   }
 
   enter(phase: Phase): void {

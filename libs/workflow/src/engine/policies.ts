@@ -7,7 +7,7 @@ import { inStep } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { patiently } from './patience.js';
-import { StepVerb } from './verb.js';
+import { isStepVerb } from './verb.js';
 
 /** What is to become of a failed attempt, and the error to report with it, when there is one to report. */
 export interface PolicyOutcome {
@@ -19,7 +19,7 @@ export interface PolicyOutcome {
 export async function outcomeOfError(
   parts: EngineParts,
   attempt: Attempt,
-  context: LiveContext | null,
+  context: LiveContext,
   error: unknown,
 ): Promise<PolicyOutcome> {
   const policy = resolvePolicy(attempt.workflow.definition, attempt.step, error);
@@ -35,11 +35,11 @@ export async function outcomeOfError(
 async function byDeclaration(
   parts: EngineParts,
   attempt: Attempt,
-  context: LiveContext | null,
+  context: LiveContext,
   policy: DeclaredPolicy,
   error: unknown,
 ): Promise<PolicyOutcome> {
-  const kept = { output: context?.storedOutput ?? null, error: record(parts, error) };
+  const kept = { output: context.storedOutput, error: record(parts, error) };
   const report = (reattempted: boolean) =>
     policy.report === 'always' || (policy.report === 'terminal_only' && !reattempted) ? { error } : null;
   if (policy.action !== 'reattempt') return { outcome: outcomeOf(ENDED[policy.action], kept), report: report(false) };
@@ -71,11 +71,10 @@ function reattemptsBefore({ database }: EngineParts, attempt: Attempt, most: num
 async function byHandler(
   parts: EngineParts,
   attempt: Attempt,
-  context: LiveContext | null,
+  context: LiveContext,
   policy: HandlerPolicy,
   error: unknown,
 ): Promise<PolicyOutcome> {
-  if (!context) return failed(parts, null, error);
   context.enter('policy');
   context.forgetVerb();
   const { instance } = attempt.workflow;
@@ -83,15 +82,15 @@ async function byHandler(
     const handler = (instance as Record<string, (error: unknown, context: LiveContext) => unknown>)[policy.method]!;
     await inStep(attempt, () => handler.call(instance, error, context));
   } catch (thrown) {
-    if (!context.verb && !(thrown instanceof StepVerb)) throw thrown;
+    if (!context.verb && !isStepVerb(thrown)) throw thrown;
   }
   const ending = context.verb ?? { kind: 'paused' as const, wait: 0 };
   const kept = { output: context.storedOutput, error: record(parts, error), wait: ending.wait };
   return { outcome: outcomeOf(ending.kind, kept), report: { error } };
 }
 
-function failed(parts: EngineParts, context: LiveContext | null, error: unknown): PolicyOutcome {
-  const kept = { output: context?.storedOutput ?? null, error: record(parts, error) };
+function failed(parts: EngineParts, context: LiveContext, error: unknown): PolicyOutcome {
+  const kept = { output: context.storedOutput, error: record(parts, error) };
   return { outcome: outcomeOf('paused', kept), report: { error } };
 }
 
@@ -101,7 +100,15 @@ function record({ settings }: EngineParts, error: unknown) {
 
 /** The policy's own failure, with the error it was asked about as its cause. */
 function withCause(failure: unknown, error: unknown): unknown {
-  if (!(failure instanceof Error)) return new Error(`An exception policy threw ${String(failure)}`, { cause: error });
-  failure.cause ??= error;
-  return failure;
+  if (failure === error) return failure;
+  try {
+    if (failure instanceof Error) {
+      failure.cause ??= error;
+      return failure;
+    }
+  } catch {
+    // It is frozen, or throws when it is looked at.
+  }
+  const { class: kind, message } = captureError(failure, { backtraceLines: 0 });
+  return new Error(`An exception policy threw ${kind}: ${message}`, { cause: error });
 }

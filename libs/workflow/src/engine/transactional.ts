@@ -1,9 +1,10 @@
 import { isRetryable } from '../store/database.js';
 import { recordLateCompletion } from '../store/run.js';
 import { transactionStatus } from '../store/connection.js';
+import type { Transaction } from '../store/transaction.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
-import { runBody, type BodyResult } from './body.js';
+import { contextOf, runBody, type BodyResult } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { settleWithin, type Settlement } from './settle-one.js';
@@ -37,11 +38,11 @@ export async function runTransactional(
 ): Promise<TransactionalResult> {
   for (let number = 1; ; number += 1) {
     try {
+      if (number > 1) context.startAgain(await contextOf(parts, attempt));
       return await once(parts, attempt, context);
     } catch (error) {
       if (error instanceof RolledBack) return error.result;
       if (!isRetryable(error) || number === TRIES) return { kind: 'unsettled', body: { threw: true, error } };
-      context.reset();
     } finally {
       context.transactionManager = undefined;
     }
@@ -56,7 +57,7 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
     const body = await runBody(attempt, context);
     if (body.threw && isRetryable(body.error)) throw body.error;
     if (body.threw || context.verb?.kind === 'reattempted') throw new RolledBack({ kind: 'unsettled', body });
-    assertOpen(attempt, transactionStatus(transaction.connection.client));
+    await assertOpen(attempt, transaction);
     const outcome = outcomeOf(context.verb?.kind ?? 'completed', { output: context.storedOutput });
     const settlement = await settleWithin(parts, transaction, attempt, outcome);
     if (settlement !== 'settled') throw new RolledBack({ kind: 'settled', outcome, settlement });
@@ -70,17 +71,17 @@ export async function recordLate(parts: EngineParts, { row }: Attempt): Promise<
   await parts.database.engineConnect((connection) => recordLateCompletion(connection, row.workflowId, row.id));
 }
 
-function assertOpen({ workflow, step }: Attempt, status: 'I' | 'T' | 'E' | null): void {
-  const where = `${workflow.definition.name}, step "${step.name}"`;
+async function assertOpen({ label }: Attempt, transaction: Transaction): Promise<void> {
+  const status = transactionStatus(transaction.connection.client);
   if (status === 'E') {
     throw new Error(
-      `${where}: a statement in the step's transaction failed, and the body went on. PostgreSQL takes nothing more in such a ` +
+      `${label}: a statement in the step's transaction failed, and the body went on. PostgreSQL takes nothing more in such a ` +
         'transaction: let the error pass, or put what may fail behind a savepoint (ctx.manager.transaction).',
     );
   }
-  if (status === 'I') {
+  if (status === 'I' || !(await transaction.isMarked())) {
     throw new Error(
-      `${where}: the body ended the step's transaction itself. Leave commit and rollback to the engine: return, or throw.`,
+      `${label}: the body ended the step's transaction itself. Leave commit and rollback to the engine: return, or throw.`,
     );
   }
 }

@@ -17,3 +17,12 @@ export class StepVerb extends Error {
     this.name = 'StepVerb';
   }
 }
+
+/** Anything can be thrown, also what throws when it is looked at: that is no verb. */
+export function isStepVerb(thrown: unknown): boolean {
+  try {
+    return thrown instanceof StepVerb;
+  } catch {
+    return false;
+  }
+}

@@ -23,13 +23,26 @@ export function nameProblem(value: string): string | null {
  * @throws PayloadValidationError when it is no text, or {@link nameProblem} finds something
  */
 export function assertKey(value: unknown, what: string): asserts value is string {
-  const problem = typeof value === 'string' ? nameProblem(value) : `must be a string, not ${kindOf(value)}`;
+  assertText(value, what);
+  const problem = nameProblem(value);
   if (problem !== null) throw new PayloadValidationError(`The ${what} ${problem}.`);
 }
 
-/** A key that is missing, empty or only spaces is no key. Any other comes back as it is, spaces around it included. */
-export function blankToNull(key: string | null | undefined): string | null {
-  return key == null || key.trim() === '' ? null : key;
+function assertText(value: unknown, what: string): asserts value is string {
+  if (typeof value === 'string') return;
+  throw new PayloadValidationError(`The ${what} must be a string, not ${kindOf(value)}.`);
+}
+
+/**
+ * A key that is missing, empty or only spaces is no key. Any other comes back as it is, spaces around it included.
+ *
+ * @param what - names it in the error: `'idempotency key'`
+ * @throws PayloadValidationError when it is no text
+ */
+export function blankToNull(key: string | null | undefined, what = 'key'): string | null {
+  if (key == null) return null;
+  assertText(key, what);
+  return key.trim() === '' ? null : key;
 }
 
 /** In code points, as PostgreSQL counts; a short text is not taken apart for it. */

@@ -31,8 +31,17 @@ export class LoggingErrorReporter implements ErrorReporter {
     const { workflowClass, workflowId, stepName, attempt, outcome } = context;
     this.logger.error(
       `workflow=${workflowId} class=${workflowClass} step=${stepName} attempt=${attempt} ended as ${outcome}: ${summary(error)}`,
-      error instanceof Error ? error.stack : undefined,
+      stackOf(error),
     );
+  }
+}
+
+/** Anything can be thrown, also what throws when it is looked at. */
+function stackOf(error: unknown): string | undefined {
+  try {
+    return error instanceof Error ? error.stack : undefined;
+  } catch {
+    return undefined;
   }
 }
 

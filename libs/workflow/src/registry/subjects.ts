@@ -1,8 +1,9 @@
-import { type DataSource, type EntityManager, type EntityMetadata, type ObjectLiteral } from 'typeorm';
+import type { DataSource, EntityManager, EntityMetadata } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import { UnserializableValueError, WorkflowDefinitionError } from '../errors.js';
 import type { EntityReference, EntityReferences } from '../model/entity-reference.js';
 import { assertKey } from '../model/names.js';
+import { entityIdOf, whereIdIs } from './entity-id.js';
 import type { LoadedSubjectLoader } from './workflow.explorer.js';
 
 /**
@@ -57,7 +58,7 @@ export class Subjects implements EntityReferences {
       );
     }
     const within = manager?.connection === metadata.connection ? manager : metadata.connection.manager;
-    return within.getRepository(metadata.target).findOne({ where: whereOf(metadata, reference.id) });
+    return within.getRepository(metadata.target).findOne({ where: whereIdIs(metadata, reference.id) });
   }
 
   /** A plain object that stands for the declared subject: `{ id: 5 }`. */
@@ -89,18 +90,6 @@ export class Subjects implements EntityReferences {
 }
 
 function referenceBy(metadata: EntityMetadata, value: object): EntityReference | 'unsaved' {
-  const id = metadata.getEntityIdMap(value);
-  if (!id || metadata.primaryColumns.some((column) => isMissing(column.getEntityValue(value)))) return 'unsaved';
-  const [only, ...others] = metadata.primaryColumns;
-  const text = others.length ? JSON.stringify(id) : String(only!.getEntityValue(value));
-  return { type: metadata.name, id: text };
-}
-
-function isMissing(value: unknown): boolean {
-  return value === undefined || value === null;
-}
-
-function whereOf(metadata: EntityMetadata, id: string): ObjectLiteral {
-  const [only, ...others] = metadata.primaryColumns;
-  return others.length ? (JSON.parse(id) as ObjectLiteral) : only!.createValueMap(id);
+  const id = entityIdOf(metadata, value);
+  return id === null ? 'unsaved' : { type: metadata.name, id };
 }

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { uuidv7 } from 'uuidv7';
+import { shown } from '../definition/definition-error.js';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import { AlreadyRunningError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
@@ -51,6 +52,9 @@ export class Starter {
     manager: EntityManager | undefined,
   ): Promise<WorkflowHandle[]> {
     const definition = this.parts.registry.require(workflow);
+    if (!Array.isArray(inputs)) {
+      throw new PayloadValidationError(`startMany of ${definition.name} takes a list of what start takes, not ${shown(inputs)}.`);
+    }
     const runs: NewRun[] = [];
     for (const [index, input] of inputs.entries()) {
       runs.push(await this.newRun(definition, input).catch((error: unknown) => Promise.reject(atIndex(error, index))));
@@ -104,23 +108,26 @@ export class Starter {
   }
 
   private async newRun(definition: WorkflowDefinition, input: StartInput): Promise<NewRun> {
+    assertOptions(definition, input);
     const { actor, reason } = authorOf({
       ...(input.actor !== undefined && { actor: input.actor }),
       ...(input.reason !== undefined && { reason: input.reason }),
     });
-    const idempotencyKey = blankToNull(input.idempotencyKey);
+    const idempotencyKey = blankToNull(input.idempotencyKey, 'idempotency key');
     if (idempotencyKey !== null) assertKey(idempotencyKey, 'idempotency key');
     // An instance of the declared DTO, as a ValidationPipe makes it, is as good as its plain values.
     const args = definition.args && input.args instanceof definition.args ? { ...input.args } : (input.args ?? {});
     const what = `arguments of ${definition.name}`;
     assertPlainObject(args, what);
     const subject = this.parts.subjects.subjectReference(definition, input.subject);
+    // First, because the DTO's classes are not safe from cycles and depths.
+    const stored = serialize(args, { what, maxBytes: this.parts.settings.maxPayloadSize, entities: this.parts.subjects });
     if (definition.args) await validateDto(definition.args, args, what);
     return {
       id: uuidv7(),
       subjectType: subject?.type ?? null,
       subjectId: subject?.id ?? null,
-      args: serialize(args, { what, maxBytes: this.parts.settings.maxPayloadSize, entities: this.parts.subjects }),
+      args: stored,
       idempotencyKey,
       actor,
       reason,
@@ -171,6 +178,13 @@ export class Starter {
       this.handle(run, false, manager),
     );
   }
+}
+
+function assertOptions({ name }: WorkflowDefinition, input: unknown): asserts input is StartInput {
+  if (typeof input === 'object' && input !== null && !Array.isArray(input)) return;
+  throw new PayloadValidationError(
+    `start of ${name} takes an object of options ({ subject, args, idempotencyKey, actor, reason, manager }), not ${shown(input)}.`,
+  );
 }
 
 function assertDistinctSubjects({ name }: WorkflowDefinition, runs: readonly NewRun[]): void {

@@ -23,53 +23,62 @@ export interface ReadOptions {
  * ```
  */
 export class WorkflowHandle {
+  // Out of the reach of loggers: behind them is the whole engine, with the database's password.
+  #row: RunRow;
+  readonly #access: RunAccess;
+  readonly #madeIn: EntityManager | undefined;
+
   /** @internal */
   constructor(
-    private row: RunRow,
-    private readonly access: RunAccess,
+    row: RunRow,
+    access: RunAccess,
     /** This `start` found the run of an earlier one with the same key. */
     readonly duplicateStart: boolean,
-    private readonly madeIn: EntityManager | undefined,
-  ) {}
+    madeIn: EntityManager | undefined,
+  ) {
+    this.#row = row;
+    this.#access = access;
+    this.#madeIn = madeIn;
+  }
 
   /** UUIDv7: ids of later runs sort later. */
   get id(): string {
-    return this.row.id;
+    return this.#row.id;
   }
 
   /** The name of its class, as the tables store it. */
   get workflowName(): string {
-    return this.row.workflow_class;
+    return this.#row.workflow_class;
   }
 
   get status(): RunStatus {
-    return this.row.status;
+    return this.#row.status;
   }
 
   /** The step its newest attempt belongs to. */
   get currentStep(): string {
-    return this.row.current_step;
+    return this.#row.current_step;
   }
 
   /** The subject's type and id, as stored. */
   get subject(): { readonly type: string; readonly id: string } | null {
-    const { subject_type: type, subject_id: id } = this.row;
+    const { subject_type: type, subject_id: id } = this.#row;
     return type === null || id === null ? null : { type, id };
   }
 
   /** The run that this one repeats. */
   get rerunOf(): string | null {
-    return this.row.rerun_of;
+    return this.#row.rerun_of;
   }
 
   /** The verbs that are legal in `status`, as events and REST spell them. */
   get availableActions(): readonly Verb[] {
-    return availableActions(this.row.status);
+    return availableActions(this.#row.status);
   }
 
   /** It began on another list of steps than the class in this process has; false where the class is not loaded. */
   get definitionOutdated(): boolean {
-    return this.access.isOutdated(this.row);
+    return this.#access.isOutdated(this.#row);
   }
 
   /**
@@ -78,7 +87,7 @@ export class WorkflowHandle {
    * @throws {InvalidTransitionError} unless ready, performing or waiting
    */
   pause(options?: VerbOptions): Promise<this> {
-    return this.after(this.access.pause(this.id, this.withManager(options)));
+    return this.after(this.#access.pause(this.id, this.withManager(options)));
   }
 
   /**
@@ -87,7 +96,7 @@ export class WorkflowHandle {
    * @throws {NotPausedError} unless paused
    */
   resume(options?: VerbOptions): Promise<this> {
-    return this.after(this.access.resume(this.id, this.withManager(options)));
+    return this.after(this.#access.resume(this.id, this.withManager(options)));
   }
 
   /**
@@ -97,7 +106,7 @@ export class WorkflowHandle {
    * @throws {StepNotDefinedError} when the class has no such step, or a gravestone there
    */
   resumeAt(step: string, options?: VerbOptions): Promise<this> {
-    return this.after(this.access.resumeAt(this.id, step, this.withManager(options)));
+    return this.after(this.#access.resumeAt(this.id, step, this.withManager(options)));
   }
 
   /**
@@ -106,7 +115,7 @@ export class WorkflowHandle {
    * @throws {InvalidTransitionError} unless ready
    */
   runNow(options?: VerbOptions): Promise<this> {
-    return this.after(this.access.runNow(this.id, this.withManager(options)));
+    return this.after(this.#access.runNow(this.id, this.withManager(options)));
   }
 
   /**
@@ -115,7 +124,7 @@ export class WorkflowHandle {
    * @throws {InvalidTransitionError} unless ready
    */
   reschedule(date: Date, options?: VerbOptions): Promise<this> {
-    return this.after(this.access.reschedule(this.id, date, this.withManager(options)));
+    return this.after(this.#access.reschedule(this.id, date, this.withManager(options)));
   }
 
   /**
@@ -124,7 +133,7 @@ export class WorkflowHandle {
    * @throws {InvalidTransitionError} when it has ended
    */
   cancel(options?: VerbOptions): Promise<this> {
-    return this.after(this.access.cancel(this.id, this.withManager(options)));
+    return this.after(this.#access.cancel(this.id, this.withManager(options)));
   }
 
   /**
@@ -135,32 +144,32 @@ export class WorkflowHandle {
    * @throws {AlreadyRunningError} when the subject has an ongoing run
    */
   rerun(options?: VerbOptions): Promise<WorkflowHandle> {
-    return this.access.rerun(this.id, this.withManager(options));
+    return this.#access.rerun(this.id, this.withManager(options));
   }
 
   /** Reads the run as it is now. */
   async reload(options?: ReadOptions): Promise<this> {
-    this.row = await this.access.read(this.id, await this.reader(options));
+    this.#row = await this.#access.read(this.id, await this.reader(options));
     return this;
   }
 
   /** Its attempts, oldest first. */
   async steps(options?: ReadOptions): Promise<StepRecord[]> {
-    return this.access.steps(this.id, await this.reader(options));
+    return this.#access.steps(this.id, await this.reader(options));
   }
 
   /** Its audit trail, in the order in which it was written. */
   async events(options?: ReadOptions): Promise<EventRecord[]> {
-    return this.access.events(this.id, await this.reader(options));
+    return this.#access.events(this.id, await this.reader(options));
   }
 
   /** The signals it was sent, oldest first. */
   async signals(options?: ReadOptions): Promise<SignalRecord[]> {
-    return this.access.signals(this.id, await this.reader(options));
+    return this.#access.signals(this.id, await this.reader(options));
   }
 
   private async after(changed: Promise<RunRow>): Promise<this> {
-    this.row = await changed;
+    this.#row = await changed;
     return this;
   }
 
@@ -171,11 +180,12 @@ export class WorkflowHandle {
   }
 
   private reader(options?: ReadOptions): Promise<EntityManager> {
-    return this.access.reader(options?.manager ?? this.openManager());
+    return this.#access.reader(options?.manager ?? this.openManager());
   }
 
   private openManager(): EntityManager | undefined {
-    const queryRunner = this.madeIn?.queryRunner;
-    return queryRunner && !queryRunner.isReleased && queryRunner.isTransactionActive ? this.madeIn : undefined;
+    const queryRunner = this.#madeIn?.queryRunner;
+    // Whether its transaction is still open is found out on use: of a raw BEGIN only the driver knows.
+    return queryRunner && !queryRunner.isReleased ? this.#madeIn : undefined;
   }
 }

@@ -3,7 +3,7 @@ import { transactionStatus, type DriverClient } from './connection.js';
 
 interface Effect {
   readonly run: () => void;
-  /** How many savepoints were open when it was added: a rollback to one of them takes it back. */
+  /** How many of the savepoints open when it was added still are: a rollback to one of them takes it back. */
   readonly depth: number;
 }
 
@@ -31,9 +31,9 @@ export class AfterCommit implements EntitySubscriberInterface {
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
-    if (queryRunner.isTransactionActive) return;
     const effects = this.effects.get(queryRunner);
     if (!effects) return;
+    if (queryRunner.isTransactionActive) return this.released(queryRunner, effects);
     this.effects.delete(queryRunner);
     for (const { run } of effects) {
       try {
@@ -42,6 +42,15 @@ export class AfterCommit implements EntitySubscriberInterface {
         this.failed(error);
       }
     }
+  }
+
+  /** A savepoint's release: what was done in it is the surrounding transaction's now. */
+  private released(queryRunner: QueryRunner, effects: Effect[]): void {
+    const open = depthOf(queryRunner);
+    this.effects.set(
+      queryRunner,
+      effects.map(({ run, depth }) => ({ run, depth: Math.min(depth, open) })),
+    );
   }
 
   afterTransactionRollback({ queryRunner }: TransactionRollbackEvent): void {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { shown } from '../definition/definition-error.js';
 import { WorkflowConfigurationError } from '../errors.js';
 import { AfterCommit } from './after-commit.js';
 import { Connection, StatementTexts, transactionStatus, type DriverClient } from './connection.js';
 import { Semaphore } from './semaphore.js';
 import { nameOf } from './tables.js';
-import { Transaction } from './transaction.js';
+import { SET_MARK, Transaction } from './transaction.js';
 import { statement, type Tables } from './statement.js';
 import type { Wakeup } from './wakeup.js';
 
@@ -16,6 +17,7 @@ const TRIES = 5;
 const IDLE_LIMIT_MS = 60_000;
 const MAX_INT4 = 2_147_483_647;
 
+const ISOLATION = statement('isolation', () => `select current_setting('default_transaction_isolation') as level`);
 const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
 
 export interface DatabaseOptions {
@@ -40,6 +42,7 @@ export class Database {
   private readonly engineShare: Semaphore;
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
   private readonly longShare: Semaphore;
+  private readCommittedByDefault = true;
 
   constructor(
     readonly dataSource: DataSource,
@@ -70,9 +73,17 @@ export class Database {
     }
   }
 
-  /** As `connect`, within the worker's share of the pool. */
+  /** For the engine's single statements: a connection within the worker's share of the pool, each at READ COMMITTED. */
   engineConnect<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    if (!this.readCommittedByDefault) return this.engineTransaction(({ connection }) => use(connection));
     return this.engineShare.hold(() => this.connect(use));
+  }
+
+  /** The isolation level that connections of this pool begin with. Single statements need a transaction around them when it is another than ours. */
+  async readIsolation(): Promise<string> {
+    const [row] = await this.connect((connection) => connection.run<{ level: string }>(ISOLATION, []));
+    this.readCommittedByDefault = row?.level === 'read committed';
+    return row?.level ?? 'unknown';
   }
 
   /** Runs `use` in a transaction of our own, again when it met a deadlock. */
@@ -114,7 +125,7 @@ export class Database {
 
   /** As `within`, for what is one statement: outside a caller's transaction it needs no `begin` and `commit` around it. */
   async single<T>(manager: EntityManager | undefined, use: (transaction: Transaction) => Promise<T>): Promise<T> {
-    if (await this.callersTransaction(manager)) return this.within(manager, use);
+    if (!this.readCommittedByDefault || (await this.callersTransaction(manager))) return this.within(manager, use);
     return this.connect(async (connection) => {
       const transaction = new Transaction(connection, false);
       const result = await use(transaction);
@@ -131,8 +142,16 @@ export class Database {
 
   /** The manager given, or the ambient one. */
   managerOf(manager: EntityManager | undefined): EntityManager | undefined {
-    const given = manager ?? this.options.ambient?.();
-    if (given && given.connection !== this.dataSource) {
+    const given = manager ?? this.options.ambient?.() ?? undefined;
+    if (given === undefined) return undefined;
+    // A QueryRunner or a repository has no transaction to join under the name we look for: it would be passed over in silence.
+    if (!isEntityManager(given)) {
+      throw new WorkflowConfigurationError(
+        `"manager" must be an EntityManager: the one that dataSource.transaction(manager => …) gives, or queryRunner.manager; ` +
+          `given: ${shown(given)}.`,
+      );
+    }
+    if (given.connection !== this.dataSource) {
       throw new WorkflowConfigurationError(
         `The manager given belongs to another DataSource (${nameOf(given.connection)}) than the workflow tables ` +
           `(${nameOf(this.dataSource)}). Pass a manager of that one, or none: the call then commits on its own.`,
@@ -177,26 +196,26 @@ export class Database {
    * own `manager.transaction()` becomes a savepoint. Not run again: who calls it knows whether the application's code may be.
    */
   sharedTransaction<T>(idleLimit: number, use: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.longShare.hold(() =>
-      this.engineConnect(async (connection) => {
-        const { queryRunner } = connection;
-        const transaction = new Transaction(connection, false);
-        await queryRunner.startTransaction('READ COMMITTED');
-        let result: T;
-        try {
-          await connection.command(
-            `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}`,
-          );
-          result = await use(transaction);
-          await queryRunner.commitTransaction();
-        } catch (error) {
-          if (queryRunner.isTransactionActive) await queryRunner.rollbackTransaction().catch(() => undefined);
-          throw error;
-        }
-        transaction.committed(this.wakeup);
-        return result;
-      }),
-    );
+    const hold = (work: (connection: Connection) => Promise<T>) =>
+      this.longShare.hold(() => this.engineShare.hold(() => this.connect(work)));
+    return hold(async (connection) => {
+      const { queryRunner } = connection;
+      const transaction = new Transaction(connection, false);
+      await queryRunner.startTransaction('READ COMMITTED');
+      let result: T;
+      try {
+        await connection.command(
+          `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
+        );
+        result = await use(transaction);
+        await queryRunner.commitTransaction();
+      } catch (error) {
+        if (queryRunner.isTransactionActive) await queryRunner.rollbackTransaction().catch(() => undefined);
+        throw error;
+      }
+      transaction.committed(this.wakeup);
+      return result;
+    });
   }
 
   /** Asks the server to stop what another connection is executing. */
@@ -206,12 +225,35 @@ export class Database {
   }
 }
 
+/** How deep an application wraps the database's error in errors of its own. */
+const MAX_CAUSES = 10;
+
+/** A deadlock or a serialization failure, also as the cause of what was thrown. */
+/** As TypeORM itself tells: true for the manager of another copy of it too, and behind a proxy. */
+function isEntityManager(value: object): boolean {
+  return (value as { '@instanceof'?: unknown })['@instanceof'] === Symbol.for('EntityManager');
+}
+
 export function isRetryable(error: unknown): boolean {
-  return RETRYABLE.has(sqlStateOf(error) ?? '');
+  let at = error;
+  for (let depth = 0; depth < MAX_CAUSES && at != null; depth += 1) {
+    if (RETRYABLE.has(sqlStateOf(at) ?? '')) return true;
+    at = read(at, 'cause');
+  }
+  return false;
 }
 
 /** The SQLSTATE of a database error; undefined for anything else, a lost connection too. */
 export function sqlStateOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
+  const code = read(error, 'code');
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Anything can be thrown, also what throws when it is looked at. */
+function read(thrown: unknown, key: string): unknown {
+  try {
+    return (thrown as Record<string, unknown> | null | undefined)?.[key];
+  } catch {
+    return undefined;
+  }
 }

@@ -47,20 +47,23 @@ export interface Changed {
  * the one that took it; each part repeats its condition all the same, and `applyChange` refuses a change of which a part was lost.
  *
  * `opened` reads `closed` to its end: the index "one open row a run" is checked row by row, so the old row must be closed first.
+ *
+ * Parameters say their type wherever they stand: from one beside a varchar column and beside a text one PostgreSQL deduces two,
+ * and refuses the statement.
  */
 const CHANGE = statement(
   'change',
   (t) => `
 with closed as (
   update ${t.steps} s
-  set status = $6, outcome = $7, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
-      error_class = $9, error_message = $10, error_backtrace = $11, error_causes = $12::json
-  where s.id = $4::bigint and s.status = $5
+  set status = $6::text, outcome = $7::text, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
+      error_class = $9::text, error_message = $10::text, error_backtrace = $11::text, error_causes = $12::json
+  where s.id = $4::bigint and s.status = $5::text
   returning s.id
 ), opened as (
   insert into ${t.steps} (workflow_id, handler, step_name, attempt, status, queue, priority, scheduled_at, available_at)
-  select $1::uuid, $13, $14, ${nextAttempt(t.steps, '$1::uuid', '$14')}, 'scheduled', $15, $16::int, due.at,
-         case when $3 <> 'paused' then due.at end
+  select $1::uuid, $13::text, $14::text, ${nextAttempt(t.steps, '$1::uuid', '$14::text')}, 'scheduled', $15::text, $16::int, due.at,
+         case when $3::text <> 'paused' then due.at end
   from (select count(*) from closed) closed_first,
        (select ${dueAt({
          base: `coalesce((select p.finished_at from ${t.steps} p where p.id = $20::bigint), statement_timestamp())`,
@@ -68,22 +71,22 @@ with closed as (
          holdBack: '$18',
          notBefore: '$19',
        })} as at) due
-  where $14 is not null
+  where $14::text is not null
   returning id, queue, priority, available_at
 ), kept as (
   update ${t.steps} s
-  set scheduled_at = case $22 when 'never' then s.scheduled_at when 'as_scheduled' then s.scheduled_at
+  set scheduled_at = case $22::text when 'never' then s.scheduled_at when 'as_scheduled' then s.scheduled_at
                               when 'now' then statement_timestamp() else $23::timestamptz end,
-      available_at = case $22 when 'never' then null when 'as_scheduled' then s.scheduled_at
+      available_at = case $22::text when 'never' then null when 'as_scheduled' then s.scheduled_at
                               when 'now' then statement_timestamp() else $23::timestamptz end
   where s.id = $21::bigint and s.status = 'scheduled'
   returning s.id, s.queue, s.priority, s.available_at
 ), run as (
   update ${t.runs} w
-  set status = $3, current_step = coalesce($14, w.current_step), updated_at = statement_timestamp(),
-      paused_at = case when $3 = 'paused' then coalesce(w.paused_at, statement_timestamp()) end,
-      ended_at = case when $3 in ('finished', 'cancelled') then coalesce(w.ended_at, statement_timestamp()) end
-  where w.id = $1::uuid and w.status = $2
+  set status = $3::text, current_step = coalesce($14::text, w.current_step), updated_at = statement_timestamp(),
+      paused_at = case when $3::text = 'paused' then coalesce(w.paused_at, statement_timestamp()) end,
+      ended_at = case when $3::text in ('finished', 'cancelled') then coalesce(w.ended_at, statement_timestamp()) end
+  where w.id = $1::uuid and w.status = $2::text
   returning w.id
 ), trail as (
   insert into ${t.events} (workflow_id, step_id, name, actor, reason, details)

@@ -9,6 +9,11 @@ export const NOTIFY = statement(
   () => `select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as n(channel, payload)`,
 );
 
+/** A setting of our own: `set local` in a transaction, it is gone with that. */
+const MARK = 'nestjs_pg_workflows.transaction';
+export const SET_MARK = `set local ${MARK} = 'ours'`;
+const IS_MARKED = statement('marked', () => `select current_setting('${MARK}', true) = 'ours' as marked`);
+
 /** A transaction that is open now, ours or the caller's, and what is to be told once it has committed. */
 export class Transaction {
   private readonly announcements: Announcement[] = [];
@@ -22,6 +27,12 @@ export class Transaction {
 
   run<Row>(sql: Statement, values: unknown[]): Promise<Row[]> {
     return this.connection.run<Row>(sql, values);
+  }
+
+  /** Whether this is still the transaction that was begun with {@link SET_MARK}, and none that the application's code began. */
+  async isMarked(): Promise<boolean> {
+    const [row] = await this.run<{ marked: boolean | null }>(IS_MARKED, []);
+    return row?.marked === true;
   }
 
   /** Tells the workers, after the commit. */

@@ -28,8 +28,8 @@ export const SYSTEM: Author = { actor: 'system', reason: null };
 
 /** Checks and completes what the caller gave, before any SQL. */
 export function authorOf(by: By | undefined): Author {
-  const actor = blankToNull(by?.actor) ?? 'app';
+  const actor = blankToNull(by?.actor, 'actor') ?? 'app';
   assertKey(actor, 'actor');
-  const reason = blankToNull(by?.reason);
+  const reason = blankToNull(by?.reason, 'reason');
   return { actor, reason: reason === null ? null : reason.replaceAll('\0', '\uFFFD') };
 }

@@ -1,3 +1,4 @@
+import { shown } from '../definition/definition-error.js';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import { InvalidTransitionError, NotPausedError, StepNotDefinedError, WorkflowNotFoundError } from '../errors.js';
 import {
@@ -153,9 +154,9 @@ export function assertLegal(verb: Verb, run: { id: string; status: RunStatus }):
   throw new Refusal(message, verb, run.status, allowed);
 }
 
-export function notFound(id: string): WorkflowNotFoundError {
+export function notFound(id: unknown): WorkflowNotFoundError {
   return new WorkflowNotFoundError(
-    `There is no workflow ${JSON.stringify(id.slice(0, 100))}: it was never started here, its transaction has not ` +
+    `There is no workflow ${shown(id)}: it was never started here, its transaction has not ` +
       'committed, or retention deleted it.',
   );
 }

@@ -271,6 +271,8 @@ export class Dispatcher {
   }
 
   private claimFailed(error: unknown): void {
+    // A stop does not wait for a poll, which may find its connection closed.
+    if (this.stopping) return;
     if (!this.failing)
       this.logger.error(`Looking for due steps failed, and goes on at every poll: ${messageOf(error)}`);
     this.failing = true;

@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { Mailbox } from './mailbox';
+
+@Module({ providers: [Mailbox], exports: [Mailbox] })
+export class MailModule {}

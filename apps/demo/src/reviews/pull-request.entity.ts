@@ -1,0 +1,23 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+@Entity('pull_requests')
+export class PullRequest {
+  /** GitHub's. A bigint, which JavaScript reads as text. */
+  @PrimaryColumn('bigint')
+  id!: string;
+
+  @Column('text')
+  repository!: string;
+
+  @Column('integer')
+  number!: number;
+
+  @Column('text')
+  title!: string;
+
+  @Column('text')
+  author!: string;
+
+  @Column('text', { nullable: true })
+  reviewer!: string | null;
+}

@@ -1,0 +1,49 @@
+// @ts-check
+
+/**
+ * @param {readonly number[]} values
+ * @param {number} share 0.95: the value that 95 % do not exceed
+ */
+export function percentile(values, share) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+/** @param {readonly (number | null)[]} values null when there are none */
+export function median(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length ? percentile(known, 0.5) : null;
+}
+
+/** @param {any} result as run.mjs puts it together */
+export function printTable({ where, rounds, runs, batched, unbatched, floor, ratios, latency }) {
+  const whole = (/** @type {number | null} */ value) => (value === null ? '-' : Math.round(value).toLocaleString('en'));
+  const row = (/** @type {string} */ name, /** @type {any} */ figures) => [
+    name,
+    whole(figures.startsPerSecond),
+    whole(figures.stepsPerSecond),
+    figures.commitsPerStep.toFixed(3),
+    whole(figures.walBytesPerStep),
+  ];
+  const table = [
+    ['', 'starts/s', 'steps/s', 'commits/step', 'WAL bytes/step'],
+    row('as it is', batched),
+    row('one by one: no sets, not in place', unbatched),
+    row('floor: the same rows by hand', floor),
+  ];
+  const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
+  const line = (/** @type {string[]} */ cells) =>
+    cells.map((cell, column) => (column ? cell.padStart(widths[column]) : cell.padEnd(widths[column]))).join('  ');
+  const lines = [
+    ...table.map(line),
+    '',
+    `as it is / one by one    ${ratios.batchedToUnbatched.toFixed(1)} x      (wanted: at least 3)`,
+    `as it is / floor         ${(ratios.batchedToFloor * 100).toFixed(0)} %       (wanted: at least 15)`,
+    `start to finish, 3 steps p50 ${latency.p50.toFixed(1)} ms, p95 ${latency.p95.toFixed(1)} ms`,
+    '',
+    `Measured: ${runs.batched} (one by one: ${runs.unbatched}) runs of five steps that do nothing, through Nest, TypeORM and one`,
+    `worker; medians of ${rounds} rounds in turn. Latency: ${runs.latency} runs, one at a time.`,
+    `On: ${where}, fsync on.`,
+  ];
+  console.log(`\n${lines.join('\n')}`);
+}

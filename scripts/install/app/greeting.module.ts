@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { WorkflowModule } from 'nestjs-pg-workflows';
+import { WorkflowMigrations } from 'nestjs-pg-workflows/migrations';
+import { GreetingController } from './greeting.controller.js';
+import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
+
+@Module({
+  imports: [
+    TypeOrmModule.forRoot({
+      type: 'postgres',
+      url: process.env.DATABASE_URL,
+      autoLoadEntities: true,
+      migrations: [...WorkflowMigrations],
+      migrationsRun: true,
+      retryAttempts: 0,
+    }),
+    WorkflowModule.forRoot(),
+  ],
+  controllers: [GreetingController],
+  providers: [GreetingWorkflow, Letterbox],
+})
+export class GreetingModule {}

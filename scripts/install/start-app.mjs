@@ -1,0 +1,98 @@
+// @ts-check
+// Starts a compiled application and has it run a workflow.
+
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { start, StepFailed } from './command.mjs';
+
+const EVENTS =
+  'started step_scheduled step_started step_completed step_scheduled step_started step_completed finished'.split(' ');
+const PATIENCE_MS = 60_000;
+
+/**
+ * Starts the application as its `start:prod` does, and ends it when it has run a workflow.
+ *
+ * @param {string} step
+ * @param {string} app
+ * @param {string} url of its database
+ */
+export async function startApp(step, app, url) {
+  const port = await freePort();
+  const server = start([process.execPath, 'dist/main'], { cwd: app, env: { DATABASE_URL: url, PORT: String(port) } });
+  try {
+    await greet(step, server, `http://127.0.0.1:${port}`);
+  } finally {
+    server.end('SIGTERM');
+    await Promise.race([server.ended, pause(10_000, undefined, { ref: false })]);
+    server.end('SIGKILL');
+  }
+}
+
+/**
+ * @param {string} step
+ * @param {ReturnType<typeof start>} server
+ * @param {string} address
+ */
+async function greet(step, server, address) {
+  await until(step, server, 'it answers', () => ask(`${address}/`));
+  const { id } = await ask(`${address}/greetings`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Ada' }),
+  }).catch((error) => {
+    throw new StepFailed(step, error.message, server.output());
+  });
+  const finished = await until(step, server, 'its run has finished', async () => {
+    const seen = await ask(`${address}/greetings/${id}`);
+    return seen.status === 'finished' && seen;
+  });
+  if (finished.events.join() !== EVENTS.join()) {
+    throw new StepFailed(step, `the finished run has other events: ${finished.events.join(', ')}`, server.output());
+  }
+}
+
+/**
+ * @param {string} step
+ * @param {ReturnType<typeof start>} server
+ * @param {string} what
+ * @param {() => Promise<any>} look
+ */
+async function until(step, server, what, look) {
+  const deadline = Date.now() + PATIENCE_MS;
+  const ended = server.ended.then(({ reason }) => `the application ended with ${reason}`);
+  let seen = '';
+  for (;;) {
+    const answer = await look().catch((/** @type {Error} */ error) => {
+      seen = error.message;
+    });
+    if (answer) return answer;
+    const end = await Promise.race([ended, pause(50)]);
+    const late = Date.now() > deadline && `${PATIENCE_MS / 1000} s have passed`;
+    if (!end && !late) continue;
+    throw new StepFailed(step, `waited in vain until ${what}: ${end || late}${seen && ` (${seen})`}`, server.output());
+  }
+}
+
+/**
+ * @param {string} url
+ * @param {RequestInit} [init]
+ * @returns {Promise<any>}
+ */
+async function ask(url, init) {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
+  return text.startsWith('{') ? JSON.parse(text) : text;
+}
+
+/** @returns {Promise<number>} */
+async function freePort() {
+  const probe = createServer();
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address());
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}

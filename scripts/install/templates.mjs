@@ -1,0 +1,105 @@
+// @ts-check
+// Fresh applications, made by the Nest CLI's own templates, and the small workflow that is added to them.
+
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run, StepFailed } from './command.mjs';
+
+const require = createRequire(import.meta.url);
+const additions = fileURLToPath(new URL('app', import.meta.url));
+
+/**
+ * @typedef {object} Template
+ * @property {string} name
+ * @property {string} says
+ * @property {string[]} command makes the application in a folder of the template's name
+ * @property {string[]} packages what a person installs beside the package; the rest of its peers comes by itself
+ * @property {boolean} esm
+ * @property {string | false} testsNotRun why the template's own test runner cannot load Nest here
+ */
+
+/** @returns {Template[]} */
+export function templates() {
+  const cli = path.join(path.dirname(require.resolve('@nestjs/cli/package.json')), 'bin/nest.js');
+  // What `nest new` itself runs: it asks for the module system only at a terminal, and has no flag for it.
+  const schematics = require.resolve('@angular-devkit/schematics-cli/bin/schematics.js', { paths: [cli] });
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const jestRequiresModules = major > 24 || (major === 24 && minor >= 9);
+  const own = ['--skip-git', '--skip-install', '--package-manager', 'npm'];
+  return [
+    {
+      name: 'nest12-esm',
+      says: 'Nest 12, ES modules, Vitest (the template that `nest new` takes by itself)',
+      command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
+      packages: ['@nestjs/typeorm', 'typeorm', 'pg'],
+      esm: true,
+      testsNotRun: false,
+    },
+    {
+      name: 'nest12-cjs',
+      says: 'Nest 12, CommonJS, Jest',
+      command: [
+        process.execPath,
+        schematics,
+        '@nestjs/schematics:application',
+        '--name=nest12-cjs',
+        '--type=cjs',
+        '--language=ts',
+        '--package-manager=npm',
+      ],
+      packages: ['@nestjs/typeorm', 'typeorm', 'pg'],
+      esm: false,
+      testsNotRun:
+        !jestRequiresModules &&
+        `Jest can require() ES modules, which Nest 12's packages are, from Node 24.9 on; this is ${process.versions.node}`,
+    },
+    {
+      name: 'nest11-cjs',
+      says: 'Nest 11, CommonJS, Jest',
+      command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
+      // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
+      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm', 'pg'],
+      esm: false,
+      testsNotRun: false,
+    },
+  ];
+}
+
+/**
+ * @param {Template} template
+ * @param {string} folder where the application's folder is made
+ * @returns {Promise<string>} the application's folder
+ */
+export async function generate(template, folder) {
+  await run('nest new', template.command, { cwd: folder });
+  return path.join(folder, template.name);
+}
+
+/**
+ * Adds `app/` and imports its module.
+ *
+ * @param {Template} template
+ * @param {string} app
+ */
+export function addWorkflow(template, app) {
+  const src = path.join(app, 'src');
+  cpSync(additions, src, { recursive: true });
+  if (!template.esm) {
+    for (const name of readdirSync(additions))
+      edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
+  }
+  const extension = template.esm ? '.js' : '';
+  edit(path.join(src, 'app.module.ts'), (text) => {
+    if (!text.includes('imports: []'))
+      throw new StepFailed('add a workflow', "the template's AppModule has changed", text);
+    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace('imports: []', 'imports: [GreetingModule]')}`;
+  });
+}
+
+/**
+ * @param {string} file
+ * @param {(text: string) => string} change
+ */
+const edit = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));

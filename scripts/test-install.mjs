@@ -1,0 +1,150 @@
+// @ts-check
+// Does the package work where it will be used? Packs it, makes fresh applications with the Nest CLI, installs the tarball
+// there, adds a small workflow, and takes them through compiler, build, their own tests and a start, on a real PostgreSQL.
+//
+//   npm run test:install [-- [--keep] [template…]]
+//
+//   --keep       leaves the applications in the temporary folder
+//   template     nest12-esm, nest12-cjs, nest11-cjs; default: all
+
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { run, StepFailed } from './install/command.mjs';
+import { startApp } from './install/start-app.mjs';
+import { checkInstalled, pack } from './install/tarball.mjs';
+import { addWorkflow, generate, templates } from './install/templates.mjs';
+import { startPostgres } from './postgres.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+// Nest 11's template is not strict, and no template looks into the declarations of packages.
+const STRICT_TSC = 'npx tsc --noEmit --strict --strictPropertyInitialization false --skipLibCheck false'.split(' ');
+
+const args = process.argv.slice(2);
+const keep = args.includes('--keep');
+const wanted = args.filter((arg) => arg !== '--keep');
+const known = templates();
+for (const name of wanted) {
+  if (known.some((template) => template.name === name)) continue;
+  console.error(`test:install: no template ${name}; there are ${known.map((template) => template.name).join(', ')}`);
+  process.exit(2);
+}
+const chosen = known.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'nestjs-pg-workflows-install-'));
+let passed = 0;
+let failed = 0;
+/** @type {Awaited<ReturnType<typeof startPostgres>> | undefined} */
+let postgres;
+try {
+  postgres = await startPostgres();
+  const { file, summary } = await timed('package', 'pack', () => pack(root, folder));
+  say('package', summary);
+  for (const template of chosen) {
+    say(template.name, template.says);
+    try {
+      await tryTemplate(template, file, postgres.url);
+      passed++;
+    } catch (error) {
+      failed++;
+      complain(template.name, error);
+    }
+  }
+} catch (error) {
+  failed++;
+  complain('package', error);
+} finally {
+  await postgres?.stop();
+  if (keep) console.log(`test:install: kept in ${folder}`);
+  else rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
+
+mkdirSync(path.join(root, 'reports'), { recursive: true });
+writeFileSync(path.join(root, 'reports/install.json'), JSON.stringify({ passed, failed }));
+console.log(`test:install: ${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+/**
+ * @param {import('./install/templates.mjs').Template} template
+ * @param {string} tarball
+ * @param {string} server
+ */
+async function tryTemplate(template, tarball, server) {
+  const { name } = template;
+  const app = await timed(name, 'nest new', () => generate(template, folder));
+  /**
+   * @param {string} step
+   * @param {string[]} command
+   * @param {Record<string, string>} [env]
+   */
+  const inApp = (step, command, env) => timed(name, step, () => run(step, command, { cwd: app, env }));
+
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
+  await inApp('npm install', ['npm', 'install', ...quiet, tarball, ...template.packages]);
+  checkInstalled('npm install', path.join(app, 'node_modules/nestjs-pg-workflows'));
+  copyFileSync(path.join(root, 'scripts/install/same-classes.mjs'), path.join(app, 'same-classes.mjs'));
+  await inApp('import and require', [process.execPath, 'same-classes.mjs']);
+
+  addWorkflow(template, app);
+  await inApp('tsc', ['npx', 'tsc', '--noEmit']);
+  await inApp('tsc, strict, with the declarations of packages', STRICT_TSC);
+  await inApp('build', ['npm', 'run', 'build']);
+  await withDatabase(server, name, async (url) => {
+    if (template.testsNotRun) say(name, `tests not run: ${template.testsNotRun}`);
+    else await inApp('tests', ['npm', 'test'], { DATABASE_URL: url });
+    await timed(name, 'start', () => startApp('start', app, url));
+  });
+}
+
+/**
+ * @param {string} server
+ * @param {string} name
+ * @param {(url: string) => Promise<void>} body
+ */
+async function withDatabase(server, name, body) {
+  const database = `install_${name.replaceAll('-', '_')}_${randomBytes(4).toString('hex')}`;
+  const admin = new Client({ connectionString: server });
+  await admin.connect();
+  try {
+    await admin.query(`create database ${database}`);
+    const url = new URL(server);
+    url.pathname = `/${database}`;
+    await body(url.href);
+  } finally {
+    await admin.query(`drop database if exists ${database} with (force)`);
+    await admin.end();
+  }
+}
+
+/**
+ * @template T
+ * @param {string} name
+ * @param {string} step
+ * @param {() => Promise<T>} work
+ */
+async function timed(name, step, work) {
+  const begun = performance.now();
+  const result = await work();
+  say(name, `${step}: ok, ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+  return result;
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+function say(name, text) {
+  console.log(`test:install: ${name}: ${text}`);
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} error
+ */
+function complain(name, error) {
+  const text = error instanceof StepFailed ? error.message : error instanceof Error ? error.stack : String(error);
+  console.error(`test:install: ${name}: FAILED: ${text}`);
+}

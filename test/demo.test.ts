@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { ensureBuilt } from './support/built';
+import { withClient } from './support/database-names';
+
+/** The demo as a process of its own, on the test run's server. */
+class Demo {
+  /** Its exit code, once all that it said has been read. */
+  readonly ended: Promise<number | null>;
+  private readonly child: ChildProcess;
+  private text = '';
+
+  constructor(...options: string[]) {
+    const script = path.join(__dirname, '../scripts/demo.mjs');
+    this.child = spawn(process.execPath, [script, '--no-build', ...options], {
+      env: { ...process.env, DATABASE_URL: process.env.WORKFLOWS_TEST_DATABASE_URL, NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => (this.text += chunk));
+    }
+    this.ended = once(this.child, 'close').then(([code]) => code as number | null);
+  }
+
+  get output(): string {
+    return this.text;
+  }
+
+  /** Waits for words; null when the process ends without them. */
+  async says(words: RegExp): Promise<RegExpExecArray | null> {
+    const over = this.ended.then(() => 'over' as const);
+    while (!words.test(this.text)) {
+      if ((await Promise.race([once(this.child.stdout!, 'data'), over])) === 'over') break;
+    }
+    return words.exec(this.text);
+  }
+
+  interrupt(): void {
+    this.child.kill('SIGINT');
+  }
+
+  kill(): void {
+    if (this.child.exitCode === null) this.child.kill('SIGTERM');
+  }
+}
+
+async function demoDatabases(): Promise<string[]> {
+  const { rows } = await withClient(process.env.WORKFLOWS_TEST_DATABASE_URL!, (client) =>
+    client.query<{ datname: string }>("select datname from pg_database where datname like 'workflows_demo_%'"),
+  );
+  return rows.map(({ datname }) => datname);
+}
+
+describe('the demo', () => {
+  let played: Demo;
+  let staying: Demo;
+
+  // Both at once: most of their time is waiting.
+  beforeAll(() => {
+    ensureBuilt();
+    played = new Demo('--once');
+    staying = new Demo();
+  }, 120_000);
+
+  afterAll(async () => {
+    for (const demo of [played, staying]) demo?.kill();
+    await Promise.all([played?.ended, staying?.ended]);
+  });
+
+  test('run once, it tells what happens, finds all as expected and exits 0', async () => {
+    const code = await played.ended;
+
+    expect(played.output).not.toMatch(/✗|ERROR|WARN/);
+    for (const line of [
+      /order 1 +FINISHED/,
+      /order 2 +capture FAILED, CardDeclined: .*\n(.*\n)*.*order 2 +CANCELLED by a policy/,
+      /order 3 +capture FAILED, GatewayTimeout: .*tried again in 0\.5 s\n(.*\n)*.*order 3 +capture done \(attempt 2\)/,
+      /order 4 +ship FAILED, RouteClosed: .*\n(.*\n)*.*order 4 +PAUSED/,
+      /order 4 +RESUMED by operator:olga: the storm is over/,
+      /order 5 +CANCELLED before askForReview, by a guard/,
+      /order 6 +askForReview skipped/,
+      /github +1 time "review started"/,
+      /resumed +operator:olga +the storm is over/,
+      /✓ no idempotency key was charged twice/,
+    ]) {
+      expect(played.output).toMatch(line);
+    }
+    expect(code).toBe(0);
+  }, 60_000);
+
+  test('without --once it stays up, answers at its URLs, and ends cleanly on Ctrl-C', async () => {
+    const [, url] = (await staying.says(/stays up until Ctrl-C: (http:\S+)\/workflows/)) ?? [];
+    expect(url).toBeDefined();
+
+    const read = async (where: string) => (await fetch(`${url}${where}`)).json();
+    expect(await read('/workflows')).toHaveLength(7);
+    expect(await read('/orders/4/workflow')).toMatchObject({ status: 'finished', workflow: 'OrderWorkflow' });
+    expect((await fetch(`${url}/orders/99/workflow`)).status).toBe(404);
+
+    const nameless = { method: 'POST', body: '{"action":"opened"}', headers: { 'content-type': 'application/json' } };
+    const incomplete = {
+      ...nameless,
+      headers: { ...nameless.headers, 'x-github-event': 'pull_request', 'x-github-delivery': 'one' },
+    };
+    expect((await fetch(`${url}/webhooks/github`, nameless)).status).toBe(400);
+    expect((await fetch(`${url}/webhooks/github`, incomplete)).status).toBe(400);
+    expect(await read('/workflows')).toHaveLength(7);
+
+    staying.interrupt();
+    expect(await staying.ended).toBe(0);
+  }, 60_000);
+
+  test('it leaves no database behind', async () => {
+    await Promise.all([played.ended, staying.ended]);
+    expect(await demoDatabases()).toEqual([]);
+  }, 60_000);
+});
