@@ -34,7 +34,10 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
 }
 
 console.log('Starting PostgreSQL …');
-const server = await startPostgres({ quiet: true });
+const server = await startPostgres({ quiet: true }).catch((/** @type {Error} */ error) => {
+  if (!interrupted) console.error(error.message);
+  process.exit(interrupted ? 0 : 1);
+});
 const database = `workflows_demo_${randomBytes(6).toString('hex')}`;
 try {
   await onServer(`create database ${escapeIdentifier(database)}`);

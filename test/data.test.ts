@@ -104,7 +104,7 @@ describe('tables, indexes and audit events', () => {
       const [one, two] = await run.steps();
       const times = ({ scheduledAt, startedAt, finishedAt }: typeof one & {}) =>
         [scheduledAt, startedAt!, finishedAt!].map((at) => at.getTime());
-      for (const step of [one!, two!]) {
+      for (const step of [one, two]) {
         expect(times(step)).toEqual(times(step).toSorted((a, b) => a - b));
         expect(step).toMatchObject({
           worker: expect.stringMatching(`:${process.pid}$`),
@@ -221,7 +221,7 @@ describe('tables, indexes and audit events', () => {
 
       const events = await guarded.events();
       expect(told(events).slice(0, 2)).toEqual(['started alice', 'step_scheduled alice']);
-      expect(events[0]!.reason).toBe('new customer');
+      expect(events[0].reason).toBe('new customer');
       const others = events.slice(2);
       expect(others.map(({ actor, reason }) => [actor, reason])).toEqual(others.map(() => ['system', null]));
       expect(others.map(({ name }) => name)).toEqual([
@@ -267,7 +267,7 @@ describe('tables, indexes and audit events', () => {
       ]);
       const [one, two] = await run.steps();
       const about = (await run.events()).map(({ stepId }) => stepId);
-      expect(about).toEqual([null, one!.id, one!.id, one!.id, two!.id, two!.id, two!.id, null]);
+      expect(about).toEqual([null, one.id, one.id, one.id, two.id, two.id, two.id, null]);
     });
   });
 
@@ -288,7 +288,7 @@ describe('tables, indexes and audit events', () => {
       const [steps, events, signals] = [await run.steps(), await run.events(), await run.signals()];
       expect(steps.map(({ id }) => id)).toEqual([String(first), String(first + 1n)]);
       expect(events.map(({ id }) => id)).toEqual(events.map((_, index) => String(first + BigInt(index))));
-      expect(events[2]!.stepId).toBe(String(first));
+      expect(events[2].stepId).toBe(String(first));
       expect(signals).toEqual([expect.objectContaining({ id: String(first), claimedByStepId: String(first) })]);
       expect(await attemptsOf(sql, run)).toEqual(['one 1 completed', 'two 1 completed']);
     });

@@ -41,9 +41,11 @@ const throwing =
     if (error) throw error;
   };
 
-const failing = (make: () => Error): Body => () => {
-  throw make();
-};
+const failing =
+  (make: () => Error): Body =>
+  () => {
+    throw make();
+  };
 
 class Timeout extends Error {}
 class ReadTimeout extends Timeout {}
@@ -222,7 +224,9 @@ describe('exception policies', () => {
     expect(await outcome(new ReadTimeout())).toBe('plain#1 failed, reattempted: ReadTimeout');
     // The first declared of two that fit.
     expect(await outcome(new Declined())).toBe('plain#1 failed, cancelled: Declined');
-    expect(await outcome(new (class DeclinedByBank extends Declined {})())).toBe('plain#1 failed, cancelled: DeclinedByBank');
+    expect(await outcome(new (class DeclinedByBank extends Declined {})())).toBe(
+      'plain#1 failed, cancelled: DeclinedByBank',
+    );
     expect(await outcome(new RangeError())).toBe('plain#1 failed, cancelled: RangeError');
     // A name needs no class that is loaded: this one is another class of that name.
     const elsewhere = { Declined: class extends Error {} };
@@ -249,7 +253,7 @@ describe('exception policies', () => {
     await suite.eventually(async () => (await run.steps()).length === 2, 'the next attempt is scheduled');
     expect(await attempts(run)).toEqual(['only#1 failed, reattempted: Timeout', 'only#2 scheduled']);
     const [first, second] = await run.steps();
-    expect(second!.availableAt!.getTime() - first!.finishedAt!.getTime()).toBe(60 * 60 * 1_000);
+    expect(second.availableAt!.getTime() - first.finishedAt!.getTime()).toBe(60 * 60 * 1_000);
     expect((await run.reload()).status).toBe('ready');
     expect((await suite.trail(run)).slice(-2)).toEqual(['step_reattempted', 'step_scheduled']);
     await run.cancel();
@@ -257,7 +261,9 @@ describe('exception policies', () => {
 
   test('EXC-06 without wait the next attempt is due at once, and EXC-08 without maxReattempts there is no bound', async () => {
     const { workflows } = await suite.boot([Unbounded]);
-    const run = await start(workflows, Unbounded, { body: throwing(...Array.from({ length: 12 }, () => new Timeout())) });
+    const run = await start(workflows, Unbounded, {
+      body: throwing(...Array.from({ length: 12 }, () => new Timeout())),
+    });
     await suite.until(run, 'finished');
     expect(await run.steps()).toHaveLength(13);
   });
@@ -266,11 +272,25 @@ describe('exception policies', () => {
     const { workflows } = await suite.boot([Ranked, OwnPolicies]);
     const cancelled = await start(workflows, Ranked, { body: throwing(new RangeError()) });
     await suite.until(cancelled, 'cancelled');
-    expect(await suite.trail(cancelled)).toEqual(['started', 'step_scheduled', 'step_started', 'step_failed', 'cancelled']);
+    expect(await suite.trail(cancelled)).toEqual([
+      'started',
+      'step_scheduled',
+      'step_started',
+      'step_failed',
+      'cancelled',
+    ]);
     const skipped = await start(workflows, OwnPolicies, { body: throwing(new Timeout('too slow')) });
     await suite.until(skipped, 'finished');
-    expect((await skipped.steps())[0]).toMatchObject({ status: 'skipped', error: { class: 'Timeout', message: 'too slow' } });
-    expect((await suite.trail(skipped)).slice(0, 4)).toEqual(['started', 'step_scheduled', 'step_started', 'step_skipped']);
+    expect((await skipped.steps())[0]).toMatchObject({
+      status: 'skipped',
+      error: { class: 'Timeout', message: 'too slow' },
+    });
+    expect((await suite.trail(skipped)).slice(0, 4)).toEqual([
+      'started',
+      'step_scheduled',
+      'step_started',
+      'step_skipped',
+    ]);
   });
 
   test('EXC-08 after n reattempts the next failure takes the terminal action: pause, unless told otherwise', async () => {
@@ -288,7 +308,10 @@ describe('exception policies', () => {
     expect(waits).toEqual([1, 2, 3]);
     const cancelled = await start(workflows, ThenCancel, { body });
     await suite.until(cancelled, 'cancelled');
-    expect(await attempts(cancelled)).toEqual(['only#1 failed, reattempted: Timeout', 'only#2 failed, cancelled: Timeout']);
+    expect(await attempts(cancelled)).toEqual([
+      'only#1 failed, reattempted: Timeout',
+      'only#2 failed, cancelled: Timeout',
+    ]);
     const skipped = await start(workflows, ThenSkip, { body });
     await suite.until(skipped, 'finished');
     expect(await attempts(skipped)).toEqual([
@@ -341,7 +364,7 @@ describe('exception policies', () => {
     const { workflows, reported } = await suite.boot([Rubbish]);
     const run = await start(workflows, Rubbish, { body: failing(() => new Timeout('first')) });
     await suite.until(run, 'paused');
-    const { error } = (await run.steps())[0]!;
+    const { error } = (await run.steps())[0];
     expect(error).toMatchObject({ class: 'WorkflowDefinitionError', causes: [{ class: 'Timeout', message: 'first' }] });
     expect(error!.message).toMatch(/Rubbish, step "only".*onException\.wait\(1\)/);
     expect(reported).toHaveLength(1);
@@ -355,7 +378,7 @@ describe('exception policies', () => {
     expect(reported.map(({ context }) => context.outcome)).toEqual(['reattempted', 'paused']);
     const never = await start(workflows, Reports, { body: failing(() => new Timeout('quiet')) });
     await suite.until(never, 'cancelled');
-    expect((await never.steps())[0]!.error).toMatchObject({ class: 'Timeout', message: 'quiet' });
+    expect((await never.steps())[0].error).toMatchObject({ class: 'Timeout', message: 'quiet' });
     await suite.until(await start(workflows, Reports, {}), 'finished');
     expect(reported).toHaveLength(2);
   });
@@ -388,7 +411,7 @@ describe('exception policies', () => {
     const run = await start(workflows, Handlers, { body: throwing(error), handle });
     await suite.until(run, status as 'paused');
     expect((await attempts(run))[0]).toBe(first);
-    expect((await run.steps())[0]!.error).toMatchObject({ class: 'Declined', message: 'by the bank' });
+    expect((await run.steps())[0].error).toMatchObject({ class: 'Declined', message: 'by the bank' });
     expect(handled).toEqual([['blanket', error]]);
     await suite.eventually(() => reported.length > 0, 'it is reported');
     expect(reported).toEqual([expect.objectContaining({ error })]);
@@ -421,31 +444,34 @@ describe('exception policies', () => {
     expect((await attempts(run))[0]).toBe('one#1 skipped: Declined');
   });
 
-  test.each(['body', 'guard'] as const)("EXC-13 a handler never runs under the run's lock, for an error of the %s", async (where) => {
-    const { workflows } = await suite.boot([Handlers]);
-    const inHandler = gate<StepContext>();
-    const go = gate();
-    const script: Script = {
-      handle: async (_, ctx) => {
-        inHandler.open(ctx);
-        await go.opened;
-        ctx.skip();
-      },
-    };
-    script[where] = (ctx) => {
-      if (ctx.stepName === 'one') throw new Declined();
-    };
-    const run = await start(workflows, Handlers, script);
-    const ctx = await inHandler.opened;
-    expect(ctx.manager.queryRunner).toBeUndefined();
-    await run.pause({ lockTimeout: 5_000 });
-    go.open();
-    await suite.eventually(async () => (await run.steps())[0]!.status === 'skipped', 'the handler has ended');
-    expect((await run.reload()).status).toBe('paused');
-    expect(await attempts(run)).toEqual(['one#1 skipped: Declined', 'two#1 scheduled']);
-    await run.resume();
-    await suite.until(run, 'finished');
-  });
+  test.each(['body', 'guard'] as const)(
+    "EXC-13 a handler never runs under the run's lock, for an error of the %s",
+    async (where) => {
+      const { workflows } = await suite.boot([Handlers]);
+      const inHandler = gate<StepContext>();
+      const go = gate();
+      const script: Script = {
+        handle: async (_, ctx) => {
+          inHandler.open(ctx);
+          await go.opened;
+          ctx.skip();
+        },
+      };
+      script[where] = (ctx) => {
+        if (ctx.stepName === 'one') throw new Declined();
+      };
+      const run = await start(workflows, Handlers, script);
+      const ctx = await inHandler.opened;
+      expect(ctx.manager.queryRunner).toBeUndefined();
+      await run.pause({ lockTimeout: 5_000 });
+      go.open();
+      await suite.eventually(async () => (await run.steps())[0].status === 'skipped', 'the handler has ended');
+      expect((await run.reload()).status).toBe('paused');
+      expect(await attempts(run)).toEqual(['one#1 skipped: Declined', 'two#1 scheduled']);
+      await run.resume();
+      await suite.until(run, 'finished');
+    },
+  );
 
   test('EXC-13 a handler that throws pauses the run with its error, the first one as its cause', async () => {
     const { workflows, reported } = await suite.boot([Handlers]);
@@ -458,7 +484,7 @@ describe('exception policies', () => {
       },
     });
     await suite.until(run, 'paused');
-    expect((await run.steps())[0]!.error).toMatchObject({
+    expect((await run.steps())[0].error).toMatchObject({
       class: 'TypeError',
       message: 'second',
       causes: [{ class: 'Declined', message: 'first' }],
@@ -477,7 +503,7 @@ describe('exception policies', () => {
       },
     });
     await suite.until(run, 'paused');
-    expect((await run.steps())[0]!.error).toMatchObject({ class: 'Declined', message: 'on and on', causes: [] });
+    expect((await run.steps())[0].error).toMatchObject({ class: 'Declined', message: 'on and on', causes: [] });
     expect(reported).toEqual([expect.objectContaining({ error })]);
     expect(error.cause).toBeUndefined();
   });
@@ -511,10 +537,10 @@ describe('exception policies', () => {
       await start(workflows, Later, { body: body(() => new Error()) }),
       await start(workflows, OwnPolicies, { body: body(() => new Timeout()) }),
     ];
-    await suite.until(runs[0]!, 'paused');
-    await suite.until(runs[1]!, 'cancelled');
-    await suite.eventually(async () => (await runs[2]!.steps()).length === 2, 'the next attempt is scheduled');
-    await suite.until(runs[3]!, 'finished');
+    await suite.until(runs[0], 'paused');
+    await suite.until(runs[1], 'cancelled');
+    await suite.eventually(async () => (await runs[2].steps()).length === 2, 'the next attempt is scheduled');
+    await suite.until(runs[3], 'finished');
     // The worker has looked again since: this run came after them.
     await suite.until(await start(workflows, Ranked, {}), 'finished');
     expect(bodies).toBe(4);
@@ -524,7 +550,7 @@ describe('exception policies', () => {
       [runs.map(({ id }) => id)],
     );
     expect(rows.map(({ claim_no }) => claim_no)).toEqual([1, 1, 1, 1]);
-    await runs[2]!.cancel();
+    await runs[2].cancel();
   });
 
   test('EXC-16 errors of guards and of ctx.output go to the policies like one of the body', async () => {
@@ -538,7 +564,11 @@ describe('exception policies', () => {
     });
     await suite.until(guarded, 'finished');
     expect(handled).toEqual([['timeout', expect.objectContaining({ message: 'in the guard' })]]);
-    expect(await attempts(guarded)).toEqual(['one#1 failed, reattempted: Timeout', 'one#2 completed', 'two#1 completed']);
+    expect(await attempts(guarded)).toEqual([
+      'one#1 failed, reattempted: Timeout',
+      'one#2 completed',
+      'two#1 completed',
+    ]);
 
     const wrong = await start(workflows, Handlers, {
       body: (ctx) => ctx.output({ fn: () => 1 }),

@@ -1,15 +1,7 @@
 import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import {
-  CancelIf,
-  OnException,
-  Step,
-  Workflow,
-  WorkflowOf,
-  type Ctx,
-  type StepContext,
-} from 'nestjs-pg-workflows';
+import { CancelIf, OnException, Step, Workflow, WorkflowOf, type Ctx, type StepContext } from 'nestjs-pg-workflows';
 import { attempts } from './support/attempts';
 import { script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
@@ -152,7 +144,7 @@ describe('what is kept and told of an error', () => {
     await suite.until(failed, 'paused');
     const [row] = await failed.steps();
     expect(row).toMatchObject({ worker: `${hostname()}:${process.pid}`, appRevision: 'r42' });
-    expect(row!.error).toEqual({
+    expect(row.error).toEqual({
       class: 'PaymentError',
       message: 'declined',
       backtrace: expect.any(String),
@@ -161,7 +153,7 @@ describe('what is kept and told of an error', () => {
         { class: 'string', message: 'a text' },
       ],
     });
-    const frames = row!.error!.backtrace!.split('\n');
+    const frames = row.error!.backtrace!.split('\n');
     expect(frames).toHaveLength(2);
     for (const frame of frames) expect(frame).toMatch(/exc\.record\.test\.ts/);
   });
@@ -175,7 +167,7 @@ describe('what is kept and told of an error', () => {
       }),
     );
     await suite.until(failed, 'paused');
-    const { error } = (await failed.steps())[0]!;
+    const { error } = (await failed.steps())[0];
     expect(error!.class).toBe('QueryFailedError');
     expect(error!.backtrace).toMatch(/exc\.record\.test\.ts/);
     expect(error!.backtrace).not.toMatch(/node_modules|libs\/workflow\/src|node:/);
@@ -190,7 +182,7 @@ describe('what is kept and told of an error', () => {
       }),
     );
     await suite.until(failed, 'paused');
-    expect((await failed.steps())[0]!.error).toMatchObject({
+    expect((await failed.steps())[0].error).toMatchObject({
       class: 'PaymentError',
       causes: [{ class: 'RangeError', message: 'inner' }],
     });
@@ -213,13 +205,13 @@ describe('what is kept and told of an error', () => {
       await suite.until(failed, 'paused');
       const [row, ...others] = await failed.steps();
       expect(others).toEqual([]);
-      expect([what, row!.status, row!.outcome]).toEqual([what, 'failed', 'paused']);
-      expect(row!.error!.class).toMatch(new RegExp(`^(${kind})$`));
+      expect([what, row.status, row.outcome]).toEqual([what, 'failed', 'paused']);
+      expect(row.error!.class).toMatch(new RegExp(`^(${kind})$`));
       await suite.eventually(() => reported.length > 0, `${what} is reported`);
       const [report, ...more] = reported.splice(0);
       expect(more).toEqual([]);
-      expect(Object.is(report!.error, thrown)).toBe(true);
-      expect(report!.context).toEqual({
+      expect(Object.is(report.error, thrown)).toBe(true);
+      expect(report.context).toEqual({
         workflowClass: workflow.name,
         workflowId: failed.id,
         stepName: 'only',
@@ -240,8 +232,11 @@ describe('what is kept and told of an error', () => {
         }),
       );
       await suite.until(failed, 'paused');
-      const { error } = (await failed.steps())[0]!;
-      expect([what, error!.causes.some(({ message }) => message === 'the first one' || message === 'inner')]).toEqual([what, true]);
+      const { error } = (await failed.steps())[0];
+      expect([what, error!.causes.some(({ message }) => message === 'the first one' || message === 'inner')]).toEqual([
+        what,
+        true,
+      ]);
       await suite.eventually(() => reported.length > 0, `${what} is reported`);
       expect(reported.splice(0)).toHaveLength(1);
     }
@@ -307,6 +302,21 @@ describe('what is kept and told of an error', () => {
     }
   });
 
+  test('EXC-03 a reporter that never answers does not keep the worker', async () => {
+    const { workflows } = await suite.boot([InBody, Scripted], {
+      errorReporter: { report: () => new Promise(() => undefined) },
+      worker: { concurrency: 1 },
+    });
+    const failed = await workflows.start(
+      InBody,
+      thrower(() => {
+        throw new PaymentError('declined');
+      }),
+    );
+    await suite.until(failed, 'paused');
+    expect(await suite.until(await workflows.start(Scripted, script({})), 'finished')).toBe('finished');
+  });
+
   test("EXC-03 without a reporter the error goes to Nest's logger, whatever it is", async () => {
     const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     try {
@@ -321,7 +331,9 @@ describe('what is kept and told of an error', () => {
         await suite.until(failed, 'paused');
         await suite.eventually(() => logged.mock.calls.length > 0, 'it is logged');
         const lines = logged.mock.calls.splice(0).map(([message]) => String(message));
-        expect(lines).toEqual([expect.stringContaining(`workflow=${failed.id} class=InBody step=only attempt=1 ended as paused`)]);
+        expect(lines).toEqual([
+          expect.stringContaining(`workflow=${failed.id} class=InBody step=only attempt=1 ended as paused`),
+        ]);
       }
     } finally {
       logged.mockRestore();
@@ -337,7 +349,10 @@ describe('what is kept and told of an error', () => {
         throw new Error('too late');
       }),
     );
-    await suite.eventually(async () => (await suite.trail(cancelled)).includes('late_completion_ignored'), 'the outcome came');
+    await suite.eventually(
+      async () => (await suite.trail(cancelled)).includes('late_completion_ignored'),
+      'the outcome came',
+    );
     expect(await attempts(cancelled)).toEqual(['only#1 cancelled']);
     expect(reported).toEqual([]);
   });

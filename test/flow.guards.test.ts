@@ -190,15 +190,18 @@ describe('guards', () => {
       },
     });
     await inGuard.opened;
-    const refused = expect(run.pause()).rejects.toMatchObject({ verb: 'pause', status: 'cancelled' });
+    const refused = run.pause().catch((error: unknown) => error);
     await suite.eventually(
       async () =>
-        (await suite.sql(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`))
-          .length > 0,
+        (
+          await suite.sql(
+            `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+          )
+        ).length > 0,
       'the pause waits for the lock',
     );
     go.open();
-    await refused;
+    expect(await refused).toMatchObject({ verb: 'pause', status: 'cancelled' });
     await expect(run.pause()).rejects.toThrow(InvalidTransitionError);
     expect(await suite.trail(run)).toEqual(['started', 'step_scheduled', 'cancelled']);
   });
@@ -216,7 +219,7 @@ describe('guards', () => {
     await inBody.opened;
     expect((await run.pause({ lockTimeout: 5_000 })).status).toBe('paused');
     go.open();
-    await suite.eventually(async () => (await run.steps())[0]!.status === 'completed', 'the body ended');
+    await suite.eventually(async () => (await run.steps())[0].status === 'completed', 'the body ended');
   });
 
   test('FLOW-05 a guard may be async, is called on the instance, and ctx.manager is its transaction', async () => {
@@ -278,7 +281,7 @@ describe('guards', () => {
     await suite.until(silent, 'paused');
     expect(await attempts(loud)).toEqual(['one#1 failed, paused: QueryFailedError']);
     const [row] = await silent.steps();
-    expect(row!.error!.message).toMatch(/a guard's query failed in the database/);
+    expect(row.error!.message).toMatch(/a guard's query failed in the database/);
     expect(await notes(silent.id)).toEqual([]);
   });
 
@@ -296,19 +299,22 @@ describe('guards', () => {
     expect(await notes(run.id)).toEqual(['before', 'behind']);
   });
 
-  test.each(['commit', 'rollback'])('FLOW-06 a guard that ends its transaction itself (%s) is an error', async (end) => {
-    const { workflows } = await boot();
-    const run = await start(workflows, { cancel: (ctx) => ctx.manager.query(end) });
-    await suite.until(run, 'paused');
-    expect((await run.steps())[0]!.error!.message).toMatch(/a guard ended its transaction itself/);
-  });
+  test.each(['commit', 'rollback'])(
+    'FLOW-06 a guard that ends its transaction itself (%s) is an error',
+    async (end) => {
+      const { workflows } = await boot();
+      const run = await start(workflows, { cancel: (ctx) => ctx.manager.query(end) });
+      await suite.until(run, 'paused');
+      expect((await run.steps())[0].error!.message).toMatch(/a guard ended its transaction itself/);
+    },
+  );
 
   test('FLOW-06 a verb in a guard is refused', async () => {
     const { workflows } = await boot();
     const run = await start(workflows, { skip: (ctx) => ctx.cancel() });
     await suite.until(run, 'paused');
     expect(await attempts(run)).toEqual(['one#1 failed, paused: NotInStepError']);
-    expect((await run.steps())[0]!.error!.message).toMatch(/cancel\(\) was called in a guard/);
+    expect((await run.steps())[0].error!.message).toMatch(/cancel\(\) was called in a guard/);
     expect(NotInStepError.name).toBe('NotInStepError');
   });
 
@@ -344,7 +350,7 @@ describe('guards', () => {
       await suite.until(run, 'paused');
       expect(ran).toBe(false);
       expect(await attempts(run)).toEqual(['one#1 failed, paused: StepTimedOutError']);
-      expect((await run.steps())[0]!.error!.message).toMatch(/guards took longer than guardTimeout \(100 ms\)/);
+      expect((await run.steps())[0].error!.message).toMatch(/guards took longer than guardTimeout \(100 ms\)/);
       expect(reported).toEqual([expect.objectContaining({ error: expect.any(StepTimedOutError) })]);
       expect(await notes(run.id)).toEqual([]);
       expect((await run.cancel({ lockTimeout: 1_000 })).status).toBe('cancelled');
@@ -378,6 +384,6 @@ describe('guards', () => {
       Guarded,
       Array.from({ length: 30 }, () => ({ args: { key } })),
     );
-    for (const run of runs) await suite.until(run, 'finished');
+    for (const run of runs) expect(await suite.until(run, 'finished')).toBe('finished');
   });
 });

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { CancelIf, Step, Workflow, WorkflowOf, type Ctx, type StepContext, type WorkflowService } from 'nestjs-pg-workflows';
+import {
+  CancelIf,
+  Step,
+  Workflow,
+  WorkflowOf,
+  type Ctx,
+  type StepContext,
+  type WorkflowService,
+} from 'nestjs-pg-workflows';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { attempts } from './support/attempts';
 import { gate, workflowSuite } from './support/suite';
@@ -62,12 +70,16 @@ describe('transactional steps', () => {
   const boot = () => suite.boot([Transactional], { entities: [Account] });
 
   beforeAll(async () => {
-    await suite.sql('create table ledger (workflow_id text, note text, unique (workflow_id, note) deferrable initially deferred)');
+    await suite.sql(
+      'create table ledger (workflow_id text, note text, unique (workflow_id, note) deferrable initially deferred)',
+    );
     await suite.sql('create table accounts (id text primary key, balance int not null)');
   });
 
   const ledger = async ({ id }: { id: string }) =>
-    (await suite.sql<{ note: string }>('select note from ledger where workflow_id = $1 order by note', [id])).map(({ note }) => note);
+    (await suite.sql<{ note: string }>('select note from ledger where workflow_id = $1 order by note', [id])).map(
+      ({ note }) => note,
+    );
 
   test('FLOW-17 what the body writes, its outcome and the next row commit together', async () => {
     const { workflows } = await boot();
@@ -88,9 +100,9 @@ describe('transactional steps', () => {
        where l.workflow_id = $1 and e.id in (select id from workflow_events w where w.workflow_id::text = $1 order by id offset 3 limit 2)`,
       [run.id],
     );
-    expect(same!.together).toBe(true);
+    expect(same.together).toBe(true);
     expect(await ledger(run)).toEqual(['paid']);
-    expect((await run.steps())[0]!.output).toEqual({ paid: true });
+    expect((await run.steps())[0].output).toEqual({ paid: true });
   });
 
   test('FLOW-17 a throw rolls the writes back and goes to the policies', async () => {
@@ -178,7 +190,7 @@ describe('transactional steps', () => {
     await suite.until(run, 'finished');
     expect(seen).toEqual([1, 1, 1]);
     expect(await ledger(run)).toEqual(['try 3']);
-    expect((await run.steps())[0]!.output).toBeNull();
+    expect((await run.steps())[0].output).toBeNull();
     expect(await attempts(run)).toEqual(['pay#1 completed', 'next#1 completed']);
     expect(reported).toEqual([]);
   });
@@ -261,7 +273,9 @@ describe('transactional steps', () => {
     });
     await suite.until(run, 'paused');
     expect(await ledger(run)).toEqual([]);
-    expect((await run.steps())[0]!.error!.message).toMatch(/a statement in the step's transaction failed, and the body went on/);
+    expect((await run.steps())[0].error!.message).toMatch(
+      /a statement in the step's transaction failed, and the body went on/,
+    );
     expect(reported).toHaveLength(1);
   });
 
@@ -291,7 +305,7 @@ describe('transactional steps', () => {
     const run = await start(workflows, end);
     await suite.until(run, 'paused');
     expect(await attempts(run)).toEqual(['pay#1 failed, paused: Error']);
-    expect((await run.steps())[0]!.error!.message).toMatch(/ended the step's transaction itself/);
+    expect((await run.steps())[0].error!.message).toMatch(/ended the step's transaction itself/);
     const idle = await suite.sql(
       `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
     );
@@ -311,7 +325,10 @@ describe('transactional steps', () => {
     // The body holds no lock: the cancel goes through at once.
     expect((await run.cancel({ lockTimeout: 5_000 })).status).toBe('cancelled');
     go.open();
-    await suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
+    await suite.eventually(
+      async () => (await suite.trail(run)).includes('late_completion_ignored'),
+      'the outcome came',
+    );
     expect(await ledger(run)).toEqual([]);
     expect(await attempts(run)).toEqual(['pay#1 cancelled']);
     expect((await suite.trail(run)).slice(-2)).toEqual(['cancelled', 'late_completion_ignored']);
@@ -372,7 +389,7 @@ describe('transactional steps', () => {
     });
     await suite.until(run, 'finished');
     const [child] = await ledger(run);
-    await suite.until(child!, 'finished');
+    await suite.until(child, 'finished');
     const [{ count }] = await suite.sql(`select count(*)::int as count from workflows where id::text > $1`, [run.id]);
     expect(count).toBe(1);
   });

@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { CancelIf, step, Step, StepTimedOutError, Workflow, WorkflowOf, type Ctx, type StepContext } from 'nestjs-pg-workflows';
+import {
+  CancelIf,
+  step,
+  Step,
+  StepTimedOutError,
+  Workflow,
+  WorkflowOf,
+  type Ctx,
+  type StepContext,
+  type WorkflowHandle,
+} from 'nestjs-pg-workflows';
 import { attempts } from './support/attempts';
 import { held, script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
@@ -93,8 +103,13 @@ class Urgent extends WorkflowOf {
   }
 }
 
+const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
+
 describe('abort, time-outs and concurrency', () => {
   const suite = workflowSuite();
+
+  const untilLate = (run: WorkflowHandle) =>
+    suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
 
   test('FLOW-18 a cancel aborts the signal of the body at work', async () => {
     const { workflows } = await suite.boot([Scripted]);
@@ -107,7 +122,7 @@ describe('abort, time-outs and concurrency', () => {
     await aborted;
     expect((ctx.abortSignal.reason as Error).message).toMatch(/cancelled/);
     one.release();
-    await suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
+    await untilLate(run);
   });
 
   test('FLOW-18 a cancel issued by another process aborts it too', async () => {
@@ -119,8 +134,9 @@ describe('abort, time-outs and concurrency', () => {
     const aborted = new Promise((resolve) => abortSignal.addEventListener('abort', resolve));
     await (await other.workflows.find(run.id)).cancel();
     await aborted;
+    expect(abortSignal.aborted).toBe(true);
     one.release();
-    await suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
+    await untilLate(run);
   });
 
   test('FLOW-18 a cancel in a transaction aborts at its commit, and not at a rollback', async () => {
@@ -143,13 +159,16 @@ describe('abort, time-outs and concurrency', () => {
     });
     await aborted;
     one.release();
-    await suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
+    await untilLate(run);
   });
 
   test('FLOW-18 a resumeAt that takes the place of a body at work aborts it, a pause does not', async () => {
     const { workflows } = await suite.boot([Scripted]);
     const one = held();
-    const run = await workflows.start(Scripted, script({ one: (ctx) => (ctx.attempt === 1 ? one.body(ctx) : undefined) }));
+    const run = await workflows.start(
+      Scripted,
+      script({ one: (ctx) => (ctx.attempt === 1 ? one.body(ctx) : undefined) }),
+    );
     const { abortSignal } = await one.reached;
     await run.pause();
     expect(abortSignal.aborted).toBe(false);
@@ -158,14 +177,17 @@ describe('abort, time-outs and concurrency', () => {
     await aborted;
     one.release();
     await suite.until(run, 'finished');
-    await suite.eventually(async () => (await suite.trail(run)).includes('late_completion_ignored'), 'the outcome came');
+    await untilLate(run);
   });
 
   test('FLOW-18 at its time-out the signal aborts with StepTimedOutError, which goes to the policies when thrown', async () => {
     const { workflows, reported } = await suite.boot([Bounded]);
     const run = await workflows.start(
       Bounded,
-      body(({ abortSignal }) => new Promise((_, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason)))),
+      body(
+        ({ abortSignal }) =>
+          new Promise((_, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason))),
+      ),
     );
     await suite.until(run, 'paused');
     expect(await attempts(run)).toEqual(['only#1 failed, paused: StepTimedOutError']);
@@ -179,6 +201,7 @@ describe('abort, time-outs and concurrency', () => {
       body(({ abortSignal }) => new Promise((resolve) => abortSignal.addEventListener('abort', resolve))),
     );
     await suite.until(run, 'finished');
+    expect(await attempts(run)).toEqual(['only#1 completed']);
   });
 
   test('FLOW-18 bodies that never settle give their slots back after their time-out, and do not hold up a stop', async () => {
@@ -190,27 +213,57 @@ describe('abort, time-outs and concurrency', () => {
       abortSignal.addEventListener('abort', () => reasons.push(abortSignal.reason));
       return new Promise(() => undefined);
     });
-    const stuck = [await app.workflows.start(Bounded, never), await app.workflows.start(BoundedTransactional, never)];
-    for (const run of stuck) await suite.until(run, 'performing');
+    const stuck = await app.workflows.start(Bounded, never);
+    const transactional = await app.workflows.start(BoundedTransactional, never);
+    for (const run of [stuck, transactional]) await suite.until(run, 'performing');
     const other = await app.workflows.start(Scripted, script({}));
     await suite.until(other, 'finished');
     expect(reasons).toEqual([expect.any(StepTimedOutError), expect.any(StepTimedOutError)]);
+    // The server ended its transaction: no outcome could commit any more.
+    await suite.until(transactional, 'paused');
+    const [{ error }] = await transactional.steps();
+    expect(error).toMatchObject({ message: expect.stringContaining("The transaction's connection was lost") });
     await app.close();
-    // Whose they are is for the sweep to say.
-    for (const run of stuck) await suite.until(run, 'performing');
+    // Its row is the sweep's to judge.
+    await suite.until(stuck, 'performing');
   });
 
-  test.each([1, 3])('DEF-20 worker.concurrency %d is kept to the unit, by plain, guarded and transactional steps', async (concurrency) => {
-    inside = 0;
-    most = 0;
-    const { workflows } = await suite.boot([CountedPlain, CountedGuarded], { worker: { concurrency } });
-    const runs = [
-      ...(await workflows.startMany(CountedPlain, Array(12).fill({}))),
-      ...(await workflows.startMany(CountedGuarded, Array(12).fill({}))),
-    ];
-    for (const run of runs) await suite.until(run, 'finished');
-    expect(most).toBe(concurrency);
+  test('FLOW-17 a transactional body that never settles gives its connection back, and guarded steps go on', async () => {
+    const { workflows } = await suite.boot([BoundedTransactional, CountedGuarded], {
+      poolSize: 2,
+      worker: { shutdownGrace: 50 },
+    });
+    const stuck = await workflows.start(
+      BoundedTransactional,
+      body(() => new Promise(() => undefined)),
+    );
+    await suite.until(stuck, 'performing');
+    const guarded = await workflows.start(CountedGuarded);
+    await suite.until(stuck, 'paused');
+    await suite.until(guarded, 'finished');
+    expect(await attempts(stuck)).toEqual(['only#1 failed, paused: Error']);
   });
+
+  test.each([1, 3])(
+    'DEF-20 worker.concurrency %d is kept to the unit, by plain, guarded and transactional steps',
+    async (concurrency) => {
+      inside = 0;
+      most = 0;
+      const { workflows } = await suite.boot([CountedPlain, CountedGuarded], { worker: { concurrency } });
+      const runs = [
+        ...(await workflows.startMany(
+          CountedPlain,
+          times(12, () => ({})),
+        )),
+        ...(await workflows.startMany(
+          CountedGuarded,
+          times(12, () => ({})),
+        )),
+      ];
+      for (const run of runs) await suite.until(run, 'finished');
+      expect(most).toBe(concurrency);
+    },
+  );
 
   test('DEF-16 a run that goes on in place gives way to a more urgent row as soon as its step has ended', async () => {
     order.length = 0;

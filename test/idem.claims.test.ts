@@ -52,6 +52,8 @@ class Thrice extends WorkflowOf<null, { script: string }> {
   }
 }
 
+const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
+
 describe('one execution an attempt', () => {
   const suite = workflowSuite();
 
@@ -92,8 +94,14 @@ describe('one execution an attempt', () => {
       Array.from({ length: 3 }, () => suite.boot([Plain, Guarded], { worker: { concurrency: 4, pollInterval: 5 } })),
     );
     const runs = [
-      ...(await starter.workflows.startMany(Plain, Array(40).fill({}))),
-      ...(await starter.workflows.startMany(Guarded, Array(20).fill({ args: { key: 'none' } }))),
+      ...(await starter.workflows.startMany(
+        Plain,
+        times(40, () => ({})),
+      )),
+      ...(await starter.workflows.startMany(
+        Guarded,
+        times(20, () => ({ args: { key: 'none' } })),
+      )),
     ];
     for (const run of runs) await suite.until(run, 'finished');
     expect(performed.toSorted()).toEqual(runs.flatMap(({ id }) => [`${id} one`, `${id} two`]).toSorted());
@@ -123,7 +131,8 @@ describe('one execution an attempt', () => {
     const run = await first.workflows.start(Guarded, { args: { key } });
     await inGuard.opened;
     // Both go on working meanwhile.
-    for (const { workflows } of [first, second]) await suite.until(await workflows.start(Scripted, script({})), 'finished');
+    for (const { workflows } of [first, second])
+      await suite.until(await workflows.start(Scripted, script({})), 'finished');
     go.open();
     await suite.until(run, 'finished');
     expect(asked).toBe(1);

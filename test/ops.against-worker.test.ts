@@ -85,7 +85,7 @@ describe('verbs against a worker', () => {
       release();
       await until(run, 'finished');
       expect(await attemptsOf(sql, run)).toEqual(['one 1 completed', 'two 1 completed', 'three 1 completed']);
-      expect((await run.steps())[0]!.output).toEqual({ done: true });
+      expect((await run.steps())[0].output).toEqual({ done: true });
     });
 
     test.each<[string, string, string, (ctx: StepContext) => unknown]>([
@@ -104,7 +104,7 @@ describe('verbs against a worker', () => {
 
         expect(await run.reload()).toMatchObject({ status: 'paused', currentStep: next.slice(0, -2) });
         expect((await attemptsOf(sql, run)).at(-1)).toBe(`${next} scheduled`);
-        expect((await run.steps())[0]!.outcome).toBe(outcome);
+        expect((await run.steps())[0].outcome).toBe(outcome);
         expect((await newestRow(sql, run)).available_at).toBeNull();
         expect((await trail(run)).slice(3)).toEqual(['paused', event, 'step_scheduled']);
 
@@ -205,7 +205,7 @@ describe('verbs against a worker', () => {
       const { workflow_events: events, ...others } = await allRows(sql);
       const { workflow_events: eventsBefore, ...othersBefore } = before;
       expect(others).toEqual(othersBefore);
-      expect(events.slice(eventsBefore!.length)).toEqual([
+      expect(events.slice(eventsBefore.length)).toEqual([
         expect.objectContaining({
           name: 'late_completion_ignored',
           workflow_id: run.id,

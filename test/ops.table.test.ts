@@ -16,7 +16,7 @@ interface VerbCase {
   /** The event it writes on the run, and what it makes of its status where it is legal. */
   readonly event: string;
   readonly leaves: Partial<Record<RunStatus, RunStatus>>;
-  call(run: WorkflowHandle): Promise<WorkflowHandle>;
+  readonly call: (run: WorkflowHandle) => Promise<WorkflowHandle>;
 }
 
 const TOMORROW = new Date(Date.now() + 86_400_000);
@@ -78,7 +78,7 @@ describe('every verb in every status', () => {
   const releases: (() => void)[] = [];
 
   /** A real run in each status. Without a worker all but a performing and a finished one stay as they are. */
-  async function runIn(status: RunStatus): Promise<{ run: WorkflowHandle; done(): Promise<void> }> {
+  async function runIn(status: RunStatus): Promise<WorkflowHandle> {
     if (status === 'performing' || status === 'finished') {
       const { workflows, close } = await suite.boot([Scripted]);
       const one = held();
@@ -87,18 +87,18 @@ describe('every verb in every status', () => {
         await until(run, 'finished');
         await close();
         const idle = await suite.boot([Scripted], { worker: false });
-        return { run: await idle.workflows.find(run.id), done: idle.close };
+        return idle.workflows.find(run.id);
       }
       await one.reached;
       releases.push(one.release);
-      return { run: await run.reload(), done: close };
+      return run.reload();
     }
-    const { workflows, close } = await suite.boot([Scripted], { worker: false });
+    const { workflows } = await suite.boot([Scripted], { worker: false });
     const run = await workflows.start(Scripted, script({}));
     if (status === 'waiting') await makeWait(sql, run);
     if (status === 'paused') await run.pause();
     if (status === 'cancelled') await run.cancel();
-    return { run: await run.reload(), done: close };
+    return run.reload();
   }
 
   /** Nothing is left for the worker of another test to take. */
@@ -117,13 +117,13 @@ describe('every verb in every status', () => {
     expect(legal.length + illegal.length).toBe(VERBS.length * RUN_STATUSES.length);
     for (const { verb, status, leaves } of CELLS) {
       expect({ verb, status, legal: isLegal(verb, status) }).toEqual({ verb, status, legal: status in leaves });
-      if (leaves[status]) expect(transition(verb).to).toContain(leaves[status]);
+      expect(transition(verb).to).toEqual(expect.arrayContaining(leaves[status] ? [leaves[status]] : []));
       expect(availableActions(status).includes(verb)).toBe(status in leaves);
     }
   });
 
   test.each(legal)('$id OPS-34 $verb is legal when $status', async ({ verb, event, status, leaves, call }) => {
-    const { run } = await runIn(status);
+    const run = await runIn(status);
     expect(run.status).toBe(status);
     expect(run.availableActions).toEqual(ACTIONS[status]);
     expect(run.availableActions).toContain(verb);
@@ -141,7 +141,7 @@ describe('every verb in every status', () => {
   test.each(RUN_STATUSES)(
     'OPS-15 OPS-34 a %s run refuses every verb it does not offer, and nothing changes',
     async (status) => {
-      const { run } = await runIn(status);
+      const run = await runIn(status);
       expect(run.status).toBe(status);
       expect(run.availableActions).toEqual(ACTIONS[status]);
       const refused = illegal.filter((cell) => cell.status === status);

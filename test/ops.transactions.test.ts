@@ -153,7 +153,7 @@ describe("verbs in the caller's transaction", () => {
     for (const { workflows, dataSource } of [idle, worker]) {
       const run = await workflows.start(Booking, { subject: room() });
       await dataSource.transaction((manager) => run.runNow({ manager }));
-      await until(run, 'finished');
+      expect(await until(run, 'finished')).toBe('finished');
     }
   });
 
@@ -170,7 +170,7 @@ describe("verbs in the caller's transaction", () => {
     } finally {
       await runner.release();
     }
-    await until(run, 'finished');
+    expect(await until(run, 'finished')).toBe('finished');
   });
 
   test('OPS-17 a cancel that commits asks the body at work to stop, one that is rolled back does not', async () => {
@@ -294,22 +294,22 @@ describe("verbs in the caller's transaction", () => {
       "OPS-17 after %s ran into its lockTimeout the caller's transaction is usable, and its own lock_timeout unchanged",
       async (_verb, call) => {
         const { workflows, dataSource } = await bootIdle();
-        const held = await workflows.start(Booking, { subject: room() });
+        const taken = await workflows.start(Booking, { subject: room() });
         const free = await workflows.start(Booking, { subject: room() });
-        const lock = await holdRuns(suite, [held.id]);
+        const lock = await holdRuns(suite, [taken.id]);
         await dataSource.transaction(async (manager) => {
           const setting = () => manager.query<{ lock_timeout: string }[]>('show lock_timeout');
           await manager.query(`set local lock_timeout = '7s'`);
           await free.pause({ manager });
-          await expect(call(held, { manager, lockTimeout: 20 })).rejects.toThrow(LockTimeoutError);
+          await expect(call(taken, { manager, lockTimeout: 20 })).rejects.toThrow(LockTimeoutError);
           expect(await setting()).toEqual([{ lock_timeout: '7s' }]);
           await free.resume({ manager, lockTimeout: 1000 });
           expect(await setting()).toEqual([{ lock_timeout: '7s' }]);
         });
         await lock.release();
         expect((await trail(free)).slice(2)).toEqual(['paused', 'resumed']);
-        expect(await trail(held)).toEqual(['started', 'step_scheduled']);
-        expect(await attemptsOf(sql, held)).toEqual(['only 1 scheduled']);
+        expect(await trail(taken)).toEqual(['started', 'step_scheduled']);
+        expect(await attemptsOf(sql, taken)).toEqual(['only 1 scheduled']);
       },
     );
 

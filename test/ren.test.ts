@@ -85,7 +85,7 @@ describe('workflows whose classes change under their runs', () => {
     expect(await attemptsOf(sql, id)).toEqual(['welcome 1 completed', 'reminder 1 failed']);
     const [, failed] = await run.steps();
     expect(failed).toMatchObject({ outcome: 'paused', error: { class: 'StepNotDefinedError' } });
-    expect(failed!.error!.message).toContain('"reminder"');
+    expect(failed.error!.message).toContain('"reminder"');
     expect(run.currentStep).toBe('reminder');
     // No body was about to run: there is no `step_started`.
     expect((await trail(id)).slice(-3)).toEqual(['step_scheduled', 'step_failed', 'paused']);

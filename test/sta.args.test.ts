@@ -80,9 +80,13 @@ class Writes extends WorkflowOf<null, { list: { name: string }[]; when: Date }> 
     for (const write of [
       () => (args.list = []),
       () => args.list.push({ name: 'b' }),
-      () => (args.list[0]!.name = 'c'),
+      () => (args.list[0].name = 'c'),
     ]) {
-      expect(write).toThrow(TypeError);
+      try {
+        write();
+      } catch (error) {
+        seen.push((error as Error).name);
+      }
     }
     seen.push(args.list);
   }
@@ -95,7 +99,7 @@ describe('the arguments of a run', () => {
   const suite = workflowSuite();
   const boot = (options: { worker?: false; maxPayloadSize?: number } = {}) =>
     suite.boot([Takes, TakesOrder, Writes], { entities: [Coupon], ...options });
-  const countRuns = async () => (await suite.sql('select count(*)::int as runs from workflows'))[0]!.runs as number;
+  const countRuns = async () => (await suite.sql('select count(*)::int as runs from workflows'))[0].runs as number;
   const refusal = async (starting: Promise<unknown>): Promise<WorkflowError> => {
     const error: unknown = await starting.then(
       () => 'it was started',
@@ -144,7 +148,7 @@ describe('the arguments of a run', () => {
     const run = await workflows.start(Takes, { args });
     await suite.until(run, 'finished');
     const [row] = await suite.sql('select arguments::text as stored from workflows where id = $1', [run.id]);
-    expect(row!.stored).toBe(JSON.stringify(args));
+    expect(row.stored).toBe(JSON.stringify(args));
     expect(JSON.stringify(seen[0])).toBe(JSON.stringify(args));
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
@@ -153,9 +157,9 @@ describe('the arguments of a run', () => {
     const { workflows } = await boot();
     hold.open();
     for (const options of [undefined, {}, { args: undefined }]) {
-      await suite.until(await workflows.start(Takes, options as never), 'finished');
+      await suite.until(await workflows.start(Takes, options), 'finished');
     }
-    expect(seen).toEqual(Array(6).fill({}));
+    expect(seen).toEqual(Array.from({ length: 6 }, () => ({})));
   });
 
   test('STA-06 an entity inside is stored as type and id and loaded on read; one that is gone reads as null (AMB-06)', async () => {
@@ -165,19 +169,19 @@ describe('the arguments of a run', () => {
     const run = await workflows.start(Takes, { args: { coupons: [kept, lost, kept], note: 'x' } });
     await suite.eventually(() => seen.length === 1, 'the first step has read its arguments');
     const [row] = await suite.sql('select arguments::text as stored from workflows where id = $1', [run.id]);
-    expect(row!.stored).not.toMatch(/KEPT|LOST/);
-    expect(JSON.parse(row!.stored as string)).toMatchObject({
+    expect(row.stored).not.toMatch(/KEPT|LOST/);
+    expect(JSON.parse(row.stored as string)).toMatchObject({
       entities: [
-        { type: 'Coupon', id: String(kept!.id) },
-        { type: 'Coupon', id: String(lost!.id) },
+        { type: 'Coupon', id: String(kept.id) },
+        { type: 'Coupon', id: String(lost.id) },
       ],
     });
-    await coupons.update(kept!.id, { code: 'CHANGED' });
-    await coupons.delete(lost!.id);
+    await coupons.update(kept.id, { code: 'CHANGED' });
+    await coupons.delete(lost.id);
     hold.open();
     await suite.until(run, 'finished');
-    const was = { id: kept!.id, code: 'KEPT' };
-    const is = { id: kept!.id, code: 'CHANGED' };
+    const was = { id: kept.id, code: 'KEPT' };
+    const is = { id: kept.id, code: 'CHANGED' };
     expect(seen).toEqual([
       { coupons: [was, { id: expect.any(Number) as number, code: 'LOST' }, was], note: 'x' },
       { coupons: [is, null, is], note: 'x' },
@@ -191,7 +195,7 @@ describe('the arguments of a run', () => {
     const run = await workflows.start(Writes, { args });
     await suite.until(run, 'finished', 'paused');
     expect(reported).toEqual([]);
-    expect(seen).toEqual([[{ name: 'a' }]]);
+    expect(seen).toEqual(['TypeError', 'TypeError', 'TypeError', [{ name: 'a' }]]);
     // The caller's own are left as they are.
     expect(Object.isFrozen(args)).toBe(false);
   });
@@ -254,7 +258,7 @@ describe('the arguments of a run', () => {
 
   test('STA-08 arguments that are no object are refused', async () => {
     const { workflows } = await boot({ worker: false });
-    for (const args of [[], [1], 'text', 7, true, 7n, new Array(3)]) {
+    for (const args of [[], [1], 'text', 7, true, 7n, [undefined]]) {
       expect(await refusal(workflows.start(Takes, { args: args as never }))).toBeInstanceOf(PayloadValidationError);
     }
     expect(await refusal(workflows.start(Takes, { args: Symbol('s') as never }))).toBeInstanceOf(
@@ -307,7 +311,7 @@ describe('the arguments of a run', () => {
 
   describe('names and keys that cannot be', () => {
     const long = 'x'.repeat(256);
-    const start = (workflows: WorkflowService, options: object) => workflows.start(Takes, options as never);
+    const start = (workflows: WorkflowService, options: object) => workflows.start(Takes, options);
 
     test('STA-26 a key or an actor that is too long, has a NUL or half a surrogate pair is refused before any SQL', async () => {
       const { workflows, dataSource }: TestApp = await boot({ worker: false });

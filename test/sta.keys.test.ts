@@ -175,7 +175,7 @@ describe('idempotency keys and startMany', () => {
     expect([second, fourth]).toEqual([old.id, first]);
     expect(handles.map(({ duplicateStart }) => duplicateStart)).toEqual([false, true, false, true, false]);
     expect(new Set([first, second, third, fifth]).size).toBe(4);
-    expect((await rows())!.runs).toBe(4);
+    expect((await rows()).runs).toBe(4);
   });
 
   test.each([{ joined: false }, { joined: true }])(
@@ -208,17 +208,19 @@ describe('idempotency keys and startMany', () => {
           const start = workflows.startMany(Lending, inputs, manager ? { manager } : {});
           await expect(start).rejects.toThrow(type);
           await expect(start).rejects.toThrow(message);
-          if (type === AlreadyRunningError) await expect(start).rejects.toMatchObject({ run: { id: running.id } });
         }
+        await expect(
+          workflows.startMany(Lending, [{}, { subject: busy }], manager ? { manager } : {}),
+        ).rejects.toMatchObject({ run: { id: running.id } });
         return manager && workflows.startMany(Lending, [{}, {}], { manager });
       };
       if (joined) await dataSource.transaction(refuse);
       else await refuse();
       const after = joined ? { runs: 2, steps: 2, events: 4 } : { runs: 0, steps: 0, events: 0 };
       expect(await rows()).toEqual({
-        runs: before!.runs + after.runs,
-        steps: before!.steps + after.steps,
-        events: before!.events + after.events,
+        runs: before.runs + after.runs,
+        steps: before.steps + after.steps,
+        events: before.events + after.events,
       });
     },
   );

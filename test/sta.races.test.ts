@@ -26,6 +26,7 @@ class Handling extends WorkflowOf<Ticket> {
 }
 
 const RACES = 200;
+const ROUNDS = 6;
 
 describe('concurrent starts from several processes', () => {
   const suite = workflowSuite();
@@ -38,7 +39,7 @@ describe('concurrent starts from several processes', () => {
     const apps = await Promise.all([boot(), boot()]);
     for (let race = 0; race < RACES; race += 1) {
       const subject = new Ticket(`slot-${race}`);
-      const starts = [0, 1, 0, 1].map((app) => settle(apps[app]!.workflows.start(Handling, { subject })));
+      const starts = [0, 1, 0, 1].map((app) => settle(apps[app].workflows.start(Handling, { subject })));
       // They come in twos, so that the second pair meets a first that has, or has not, committed.
       if (race % 2) await Promise.race(starts);
       const answers = await Promise.all(starts);
@@ -46,7 +47,7 @@ describe('concurrent starts from several processes', () => {
       expect(started).toHaveLength(1);
       for (const answer of answers.filter((one) => one instanceof Error)) {
         expect(answer).toBeInstanceOf(AlreadyRunningError);
-        expect((answer as AlreadyRunningError).run.id).toBe(started[0]!.id);
+        expect((answer as AlreadyRunningError).run.id).toBe(started[0].id);
       }
     }
     expect(
@@ -62,7 +63,7 @@ describe('concurrent starts from several processes', () => {
     const subject = new Ticket('busy');
     const answers = await Promise.all(
       Array.from({ length: RACES }, (_, index) =>
-        settle((index % 2 ? one : other)!.workflows.start(Handling, { subject })),
+        settle((index % 2 ? one : other).workflows.start(Handling, { subject })),
       ),
     );
     expect(answers.filter((answer) => answer instanceof Error && !(answer instanceof AlreadyRunningError))).toEqual([]);
@@ -80,9 +81,7 @@ describe('concurrent starts from several processes', () => {
     for (let race = 0; race < RACES; race += 1) {
       const options = { idempotencyKey: `key-${race}`, ...(race % 2 && { subject: new Ticket(`key-${race}`) }) };
       const runs = await Promise.all(
-        [0, 1, 0, 1].map((app, index) =>
-          apps[app]!.workflows.start(Handling, { ...options, actor: `caller-${index}` }),
-        ),
+        [0, 1, 0, 1].map((app, index) => apps[app].workflows.start(Handling, { ...options, actor: `caller-${index}` })),
       );
       expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
       expect(runs.filter(({ duplicateStart }) => !duplicateStart)).toHaveLength(1);
@@ -100,9 +99,9 @@ describe('concurrent starts from several processes', () => {
     // PostgreSQL ends a deadlock after a second; ours are not run again, so that one would show.
     const deadlocks = async () => {
       const [row] = await suite.sql(`select deadlocks::int from pg_stat_database where datname = current_database()`);
-      return row!.deadlocks as number;
+      return row.deadlocks as number;
     };
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       // Names on which JavaScript's order and a collation's differ, and more than one statement holds.
       const subjects = Array.from(
         { length: 600 },
@@ -111,15 +110,15 @@ describe('concurrent starts from several processes', () => {
       const inputs = subjects.map((subject) => ({ subject }));
       const answers = await Promise.all(
         [inputs, inputs.toReversed()].map((list, index) =>
-          apps[index]!.dataSource.transaction((manager) =>
-            apps[index]!.workflows.startMany(Handling, list, { manager }),
-          ).catch((error: unknown) => error),
+          apps[index].dataSource
+            .transaction((manager) => apps[index].workflows.startMany(Handling, list, { manager }))
+            .catch((error: unknown) => error),
         ),
       );
       expect(answers.filter((answer) => Array.isArray(answer))).toHaveLength(1);
       expect(answers.filter((answer) => answer instanceof AlreadyRunningError)).toHaveLength(1);
     }
     expect(await deadlocks()).toBe(0);
-    expect(await suite.sql('select count(*)::int as runs from workflows')).toEqual([{ runs: 12 * 600 }]);
+    expect(await suite.sql('select count(*)::int as runs from workflows')).toEqual([{ runs: ROUNDS * 600 }]);
   });
 });

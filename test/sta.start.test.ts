@@ -136,7 +136,7 @@ describe('starting a run', () => {
     const [first] = await run.steps();
     expect(await run.events()).toMatchObject([
       { name: 'started', stepId: null, actor: 'app', reason: null },
-      { name: 'step_scheduled', stepId: first!.id, actor: 'app', reason: null },
+      { name: 'step_scheduled', stepId: first.id, actor: 'app', reason: null },
     ]);
   });
 
@@ -249,7 +249,7 @@ describe('starting a run', () => {
       await app.workflows.start(Insurance, { subject }),
     ];
     expect(new Set(runs.map(({ id }) => id)).size).toBe(3);
-    await expect(app.workflows.start(ExpressShipping, { subject })).rejects.toMatchObject({ run: { id: runs[1]!.id } });
+    await expect(app.workflows.start(ExpressShipping, { subject })).rejects.toMatchObject({ run: { id: runs[1].id } });
     // And the subject's own: another parcel is free.
     await app.workflows.start(Shipping, { subject: await parcel(app) });
   });
@@ -283,8 +283,8 @@ describe('starting a run', () => {
     ];
     for (const run of runs) {
       const [row] = await suite.sql('select definition_digest from workflows where id = $1', [run.id]);
-      expect(row!.definition_digest).toMatch(/^[0-9a-f]{64}$/);
-      digests.push(row!.definition_digest);
+      expect(row.definition_digest).toMatch(/^[0-9a-f]{64}$/);
+      digests.push(row.definition_digest);
       expect(run.definitionOutdated).toBe(false);
     }
     expect(digests[0]).toBe(digests[1]);
@@ -335,7 +335,7 @@ describe('starting a run', () => {
     await expect(workflows.start(NotLoaded)).rejects.toThrow(/NotLoaded is not loaded in this process.*Shipping/);
     for (const wrong of [Parcel, null, 'Shippin', {}, undefined]) {
       await expect(workflows.start(wrong as never)).rejects.toThrow(WorkflowDefinitionError);
-      await expect(workflows.findOngoing(wrong as never, {} as never)).rejects.toThrow(WorkflowDefinitionError);
+      await expect(workflows.findOngoing(wrong as never, {})).rejects.toThrow(WorkflowDefinitionError);
     }
   });
 });

@@ -262,7 +262,7 @@ describe('the subject of a run', () => {
       `select (to_jsonb(w) #>> '{}') || (select string_agg(to_jsonb(s) #>> '{}', '') from workflow_steps s where s.workflow_id = w.id)
          || (select string_agg(to_jsonb(e) #>> '{}', '') from workflow_events e where e.workflow_id = w.id) as text from workflows w`,
     );
-    expect(stored[0]!.text).not.toMatch(/never saved|Ottilie|Ulrike/);
+    expect(stored[0].text).not.toMatch(/never saved|Ottilie|Ulrike/);
     expect(await references()).toEqual([{ type: 'Account', id: String(subject.id) }]);
   });
 
@@ -287,7 +287,7 @@ describe('the subject of a run', () => {
     await dataSource.getRepository(Account).delete(subject.id);
     const run = await workflows.start(NeedsAccount, { subject });
     await suite.until(run, 'paused');
-    expect(String(reported[0]!.error)).toContain(`Account ${subject.id}`);
+    expect(String(reported[0].error)).toContain(`Account ${subject.id}`);
   });
 
   test('STA-05 a run that was started without a subject has null for one', async () => {
@@ -367,8 +367,8 @@ describe('the subject of a run', () => {
     hold.open();
     const runs = [
       await workflows.start(OfProfile, { subject: profile }),
-      await workflows.start(OfVisit, { subject: visit! }),
-      await workflows.start(OfArticle, { subject: article! }),
+      await workflows.start(OfVisit, { subject: visit }),
+      await workflows.start(OfArticle, { subject: article }),
     ];
     for (const run of runs) await suite.until(run, 'finished', 'paused');
     expect(reported).toEqual([]);

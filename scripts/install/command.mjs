@@ -36,7 +36,7 @@ export class StepFailed extends Error {
  * @param {RunOptions} options
  * @returns {Promise<string>} what it printed on standard output
  */
-export async function run(step, command, { timeoutMs = 180_000, ...options }) {
+export async function run(step, command, { timeoutMs = 300_000, ...options }) {
   const started = start(command, options);
   const timer = setTimeout(() => started.end('SIGKILL'), timeoutMs);
   const { reason, code } = await started.ended;
@@ -83,7 +83,7 @@ export function start([program, ...args], { cwd, env = {} }) {
     }
   };
   const ours = () => end('SIGKILL');
-  process.once('exit', ours);
+  process.prependOnceListener('exit', ours);
   void ended.then(() => process.off('exit', ours));
   return { ended, end, stdout: () => stdout, output: () => output };
 }
@@ -114,5 +114,6 @@ function environment() {
 function presentable(text) {
   return stripVTControlCharacters(text)
     .replace(/(postgres(?:ql)?:\/\/[^:@/\s]*):[^@/\s]*@/g, '$1:***@')
-    .replace(/(https?:\/\/)(?!localhost|127\.0\.0\.1)[^\s/'"]+/g, '$1…');
+    .replace(/(https?:\/\/)(?!localhost|127\.0\.0\.1)[^\s/'"]+/g, '$1…')
+    .replace(/\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT) (?!127\.|::1)\S+/g, '$1 …');
 }

@@ -17,6 +17,7 @@ const additions = fileURLToPath(new URL('app', import.meta.url));
  * @property {string[]} command makes the application in a folder of the template's name
  * @property {string[]} packages what a person installs beside the package; the rest of its peers comes by itself
  * @property {boolean} esm
+ * @property {boolean} [checksDeclarations] the declarations of all its packages are without errors
  * @property {string | false} testsNotRun why the template's own test runner cannot load Nest here
  */
 
@@ -35,6 +36,16 @@ export function templates() {
       command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
       packages: ['@nestjs/typeorm', 'typeorm', 'pg'],
       esm: true,
+      checksDeclarations: true,
+      testsNotRun: false,
+    },
+    {
+      name: 'nest11-cjs',
+      says: 'Nest 11, CommonJS, Jest, TypeORM 0.3',
+      command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
+      // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
+      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm@0.3', 'pg'],
+      esm: false,
       testsNotRun: false,
     },
     {
@@ -54,15 +65,6 @@ export function templates() {
       testsNotRun:
         !jestRequiresModules &&
         `Jest can require() ES modules, which Nest 12's packages are, from Node 24.9 on; this is ${process.versions.node}`,
-    },
-    {
-      name: 'nest11-cjs',
-      says: 'Nest 11, CommonJS, Jest',
-      command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
-      // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
-      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm', 'pg'],
-      esm: false,
-      testsNotRun: false,
     },
   ];
 }

@@ -22,6 +22,6 @@ export function untilWaitingForLocks(suite: Suite, count: number): Promise<void>
       `select count(*)::int as waiting from pg_stat_activity
        where datname = current_database() and state = 'active' and wait_event_type = 'Lock'`,
     );
-    return row!.waiting >= count;
+    return row.waiting >= count;
   }, `${count} connections wait for a lock`);
 }

@@ -16,7 +16,7 @@ export async function attemptsOf(sql: Sql, run: WorkflowHandle | string): Promis
 /** A run's newest attempt, whole. */
 export async function newestRow(sql: Sql, run: WorkflowHandle): Promise<Record<string, any>> {
   const [row] = await sql('select * from workflow_steps where workflow_id = $1 order by id desc limit 1', [run.id]);
-  return row!;
+  return row;
 }
 
 const TABLES = ['workflows', 'workflow_steps', 'workflow_events', 'workflow_signals'];

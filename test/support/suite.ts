@@ -28,21 +28,21 @@ export interface TestApp {
   readonly dataSource: DataSource;
   /** What the error reporter was told. */
   readonly reported: { error: unknown; context: ErrorContext }[];
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface Suite {
   /** Boots an application; it is closed after the test. Polls every 50 ms unless told otherwise. */
-  boot(providers: Provider[], options?: BootOptions): Promise<TestApp>;
+  readonly boot: (providers: Provider[], options?: BootOptions) => Promise<TestApp>;
   readonly database: TestDatabase;
   /** Rows of plain SQL, on a connection of the suite's own. */
-  sql<Row = Record<string, any>>(query: string, parameters?: unknown[]): Promise<Row[]>;
+  readonly sql: <Row = Record<string, any>>(query: string, parameters?: unknown[]) => Promise<Row[]>;
   /** Waits until the run has one of these statuses. */
-  until(run: WorkflowHandle | string, ...statuses: RunStatus[]): Promise<RunStatus>;
+  readonly until: (run: WorkflowHandle | string, ...statuses: RunStatus[]) => Promise<RunStatus>;
   /** Waits until the condition holds. */
-  eventually(condition: () => boolean | Promise<boolean>, what: string): Promise<void>;
+  readonly eventually: (condition: () => boolean | Promise<boolean>, what: string) => Promise<void>;
   /** The names of the run's events, in order. */
-  trail(run: WorkflowHandle | string): Promise<string[]>;
+  readonly trail: (run: WorkflowHandle | string) => Promise<string[]>;
 }
 
 const PATIENCE_MS = 15_000;

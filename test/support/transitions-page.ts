@@ -89,8 +89,8 @@ function codes(names: readonly string[]): string {
 
 /** As Prettier sets it: columns as wide as their widest cell. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row.at(column)?.length ?? 0)));
   const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
+    `| ${cells.map((cell, column) => cell.padEnd(widths.at(column) ?? 0)).join(' | ')} |`;
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
 }

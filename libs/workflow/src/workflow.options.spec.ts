@@ -54,7 +54,7 @@ describe('settings', () => {
     };
     expect(settingsOf()).toEqual(defaults);
     expect(settingsOf({ worker: {} })).toEqual(defaults);
-    expect(settingsOf({ queue: undefined, retention: undefined, worker: undefined } as object)).toEqual(defaults);
+    expect(settingsOf({ queue: undefined, retention: undefined, worker: undefined })).toEqual(defaults);
   });
 
   test('DEF-20 what is given replaces the default, durations as milliseconds or text', () => {

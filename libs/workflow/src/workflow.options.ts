@@ -126,7 +126,9 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
 /** @throws WorkflowConfigurationError for options that are no object: a factory without `return`, for one */
 export function assertOptions(options: unknown): asserts options is WorkflowModuleOptions {
   if (isObject(options)) return;
-  throw new WorkflowConfigurationError(`WorkflowModule: the options are ${shown(options)}; allowed: an object of settings.`);
+  throw new WorkflowConfigurationError(
+    `WorkflowModule: the options are ${shown(options)}; allowed: an object of settings.`,
+  );
 }
 
 function isObject(value: unknown): value is object {

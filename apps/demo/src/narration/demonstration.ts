@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { IsNull } from 'typeorm';
 import { asExpected } from './expectations';
 import { Follower } from './follower';
-import { deliver } from './github';
+import { deliver, deliverAgain } from './github';
 import { operate } from './operator';
 import { until } from './patience';
 import { reportRuns, reportTrail } from './report';
@@ -23,8 +23,9 @@ export async function demonstrate(app: INestApplication, url: string): Promise<b
   ]);
   await until(async () => (await scene.runs.countBy({ endedAt: IsNull() })) === 0);
   await follower.end();
+  const late = await deliverAgain(scene.client, answered);
 
   if (resumed) await reportTrail(resumed);
   await reportRuns(scene);
-  return asExpected(scene, { placed, answered });
+  return asExpected(scene, { placed, answered, late });
 }

@@ -39,6 +39,17 @@ export async function deliver(client: Client): Promise<Answered[]> {
   return answered;
 }
 
+/** Long after, what started something is delivered once more. */
+export async function deliverAgain(client: Client, answered: readonly Answered[]): Promise<Answered[]> {
+  const late: Answered[] = [];
+  for (const { delivery, answer } of answered) {
+    if (answer.outcome !== 'review started') continue;
+    late.push({ delivery, answer: await post(client, delivery) });
+    say('github', `delivers the webhook once more that started a review, and gets: "${late.at(-1)?.answer.outcome}"`);
+  }
+  return late;
+}
+
 function post(client: Client, { id, event, body }: Delivery): Promise<DeliveryAnswer> {
   return client.post('/webhooks/github', body, { 'x-github-event': event, 'x-github-delivery': id });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 100;
 
 /** Looks until there is something to see. Null when patience ends: what is missing then, the expectations will say. */

@@ -50,8 +50,18 @@ export class AttemptRunner {
     }
   }
 
-  /** Tells the error reporter. Its own failure is logged, and changes nothing. */
-  async report(error: unknown, context: ErrorContext): Promise<void> {
+  /** Tells the error reporter, and waits for it a moment: one that hangs must not keep the attempt's slot. */
+  async report(thrown: unknown, context: ErrorContext): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, REPORT_GRACE_MS);
+    });
+    await Promise.race([this.tell(thrown, context), patience]);
+    clearTimeout(timer);
+  }
+
+  /** The reporter's own failure is logged, and changes nothing. */
+  private async tell(error: unknown, context: ErrorContext): Promise<void> {
     try {
       await this.parts.errorReporter.report(error, context);
     } catch (failure) {
@@ -77,12 +87,7 @@ export class AttemptRunner {
     await settle(attempt, outcomeOf(verb?.kind ?? 'completed', { output, wait: verb?.wait ?? 0 }));
   }
 
-  private async settleError(
-    attempt: Attempt,
-    context: LiveContext,
-    error: unknown,
-    settle: Settle,
-  ): Promise<void> {
+  private async settleError(attempt: Attempt, context: LiveContext, error: unknown, settle: Settle): Promise<void> {
     const { outcome, report } = await outcomeOfError(this.parts, attempt, context, error);
     context.enter('ended');
     const settlement = await settle(attempt, outcome);
@@ -108,5 +113,7 @@ export class AttemptRunner {
   private readonly settleOne: Settle = (attempt, outcome) => settleOne(this.parts, attempt, outcome);
 }
 
+/** How long an attempt waits for its error to be reported. */
+const REPORT_GRACE_MS = 1_000;
 /** A longer timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -6,6 +6,7 @@ import { isLegal } from '../model/states.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import { transactionStatus, type Connection } from '../store/connection.js';
+import { isAborted } from '../store/database.js';
 import { currentRow, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
 import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
@@ -83,9 +84,15 @@ async function lockAndDecide(
 
   const attempt = attemptOf(workflow, step, run, row);
   const { verdict, context } = await askGuards(parts, transaction, attempt);
-  if (verdict) return end(parts, transaction, locked, verdict);
-  const claimNo = await takeRow(transaction.connection, { id: row.id, workflowId: run.id }, parts.worker, true);
-  return claimNo === undefined ? { kind: 'dropped' } : { kind: 'started', attempt, context };
+  try {
+    if (verdict) return await end(parts, transaction, locked, verdict);
+    const claimNo = await takeRow(transaction.connection, { id: row.id, workflowId: run.id }, parts.worker, true);
+    return claimNo === undefined ? { kind: 'dropped' } : { kind: 'started', attempt, context };
+  } catch (error) {
+    // A query's error reaches the guard that swallows it before the driver learns what became of the transaction.
+    if (isAborted(error)) throw new GuardFailed(attempt, context, swallowedError(attempt));
+    throw error;
+  }
 }
 
 interface LockedDue {
@@ -138,15 +145,17 @@ async function askGuards(
   }
 }
 
-function assertOpen({ label }: Attempt, status: ReturnType<typeof transactionStatus>): void {
-  if (status === 'E') {
-    throw new Error(
-      `${label}: a guard's query failed in the database, and the guard went on. Let its error pass to the policies.`,
-    );
-  }
+function swallowedError({ label }: Attempt): Error {
+  return new Error(
+    `${label}: a guard's query failed in the database, and the guard went on. Let its error pass to the policies.`,
+  );
+}
+
+function assertOpen(attempt: Attempt, status: ReturnType<typeof transactionStatus>): void {
+  if (status === 'E') throw swallowedError(attempt);
   if (status === 'I') {
     throw new Error(
-      `${label}: a guard ended its transaction itself, and gave the run's lock away with it. Leave commit and rollback to the engine.`,
+      `${attempt.label}: a guard ended its transaction itself, and gave the run's lock away with it. Leave commit and rollback to the engine.`,
     );
   }
 }

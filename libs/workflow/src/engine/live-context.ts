@@ -3,7 +3,7 @@ import { StepContext } from '../definition/context.js';
 import { badOption } from '../definition/definition-error.js';
 import { parseDuration, type Duration } from '../definition/duration.js';
 import { NotInStepError } from '../errors.js';
-import { assertPlainObject, serialize } from '../model/payload.js';
+import { assertPlainObject, copyLiterals, serialize } from '../model/payload.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import { readOutputs } from './outputs.js';
@@ -100,7 +100,7 @@ export class LiveContext extends StepContext {
     const merged = { ...this.values, ...values };
     const { maxPayloadSize } = this.parts.settings;
     this.outputText = serialize(merged, { what, maxBytes: maxPayloadSize, entities: this.parts.subjects });
-    this.values = merged;
+    this.values = copyLiterals(merged);
   }
 
   async outputOf<Values extends object>(step: string): Promise<Values | null> {

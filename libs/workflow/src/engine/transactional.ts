@@ -1,6 +1,5 @@
-import { isRetryable } from '../store/database.js';
+import { isAborted, isRetryable } from '../store/database.js';
 import { recordLateCompletion } from '../store/run.js';
-import { transactionStatus } from '../store/connection.js';
 import type { Transaction } from '../store/transaction.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
@@ -11,6 +10,9 @@ import { settleWithin, type Settlement } from './settle-one.js';
 
 /** How often a body is run in one attempt when it meets deadlocks or serialization failures. */
 const TRIES = 3;
+
+/** A body that was asked to stop may still end in order, with its transaction, before the server takes that away. */
+const ABORT_GRACE_MS = 1_000;
 
 /** Carries a result out of a transaction that is to be rolled back. */
 class RolledBack extends Error {
@@ -50,7 +52,7 @@ export async function runTransactional(
 }
 
 async function once(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<TransactionalResult> {
-  const idleLimit = attempt.step.timeout ?? parts.settings.stallThreshold;
+  const idleLimit = (attempt.step.timeout ?? parts.settings.stallThreshold) + ABORT_GRACE_MS;
   let settled: TransactionalResult | undefined;
   await parts.database.sharedTransaction(idleLimit, async (transaction) => {
     context.transactionManager = transaction.connection.manager;
@@ -71,17 +73,21 @@ export async function recordLate(parts: EngineParts, { row }: Attempt): Promise<
   await parts.database.engineConnect((connection) => recordLateCompletion(connection, row.workflowId, row.id));
 }
 
+/** Asks the server: a query's error reaches the body that swallows it before the driver learns what became of the transaction. */
 async function assertOpen({ label }: Attempt, transaction: Transaction): Promise<void> {
-  const status = transactionStatus(transaction.connection.client);
-  if (status === 'E') {
+  let isOurs: boolean;
+  try {
+    isOurs = await transaction.isMarked();
+  } catch (error) {
+    if (!isAborted(error)) throw error;
     throw new Error(
       `${label}: a statement in the step's transaction failed, and the body went on. PostgreSQL takes nothing more in such a ` +
         'transaction: let the error pass, or put what may fail behind a savepoint (ctx.manager.transaction).',
+      { cause: error },
     );
   }
-  if (status === 'I' || !(await transaction.isMarked())) {
-    throw new Error(
-      `${label}: the body ended the step's transaction itself. Leave commit and rollback to the engine: return, or throw.`,
-    );
-  }
+  if (isOurs) return;
+  throw new Error(
+    `${label}: the body ended the step's transaction itself. Leave commit and rollback to the engine: return, or throw.`,
+  );
 }

@@ -1,4 +1,4 @@
-import { PayloadTooLargeError, PayloadValidationError, UnserializableValueError } from '../errors.js';
+import { PayloadValidationError, UnserializableValueError } from '../errors.js';
 import { keyOf, type EntityReference, type EntityReferences } from './entity-reference.js';
 import { refusal, rootPath } from './payload-path.js';
 import { hasObjectPrototype, isPlainJson, tooLarge } from './plain-json.js';
@@ -53,12 +53,14 @@ function toText(value: unknown, options: StorableOptions): string {
   return JSON.stringify({ [MARK]: meta, entities: references.length > 0 ? references : undefined, json });
 }
 
-/** A getter or a proxy that throws is no plain value: the slower walk meets it again, and knows the path to it. */
+/**
+ * A getter or a proxy that throws is no plain value: the slower walk meets it again, and knows the path to it. What seems far
+ * too large may be a cycle, which that walk tells apart.
+ */
 function isPlain(value: unknown, limit: StorableOptions): boolean {
   try {
     return isPlainJson(value, { limit, bytes: 0 });
-  } catch (error) {
-    if (error instanceof PayloadTooLargeError) throw error;
+  } catch {
     return false;
   }
 }
@@ -139,6 +141,18 @@ export function deepFreeze<T>(value: T): T {
     for (const child of Object.values(next)) open.push(child);
   }
   return value;
+}
+
+/**
+ * A copy of a storable payload's objects and arrays, all the way down: what is changed afterwards does not show in it.
+ * Entities and other instances of classes are the same ones.
+ */
+export function copyLiterals<T>(value: T): T {
+  if (!isLiteral(value)) return value;
+  if (Array.isArray(value)) return value.map(copyLiterals) as T;
+  const copy = { ...value } as Record<string, unknown>;
+  for (const key of Object.keys(copy)) copy[key] = copyLiterals(copy[key]);
+  return copy as T;
 }
 
 function isLiteral(value: unknown): value is object {

@@ -43,7 +43,7 @@ function textOf({ name }: EntityMetadata, column: PrimaryColumn, value: unknown)
 /** `findOne` takes the value as the entity has it. */
 function asInEntity({ transformer }: PrimaryColumn, text: string): unknown {
   const transformers = Array.isArray(transformer) ? transformer.toReversed() : transformer ? [transformer] : [];
-  return transformers.reduce<unknown>((value, { from }) => from(value) as unknown, text);
+  return transformers.reduce<unknown>((value, one) => one.from(value) as unknown, text);
 }
 
 /** Columns of one embedded object come as an object each. */

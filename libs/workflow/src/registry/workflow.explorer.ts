@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import { DataSource } from 'typeorm';
+import { isClass, type AnyClass } from '../definition/class-value.js';
 import { definitionOf, hasStepDeclarations, jobOf, subjectLoaderOf } from '../definition/declarations.js';
 import type { LoadsSubject, SubjectLoaderDefinition } from '../definition/subject-loader.js';
 import { WorkflowDefinitionError } from '../errors.js';
@@ -43,6 +44,8 @@ export class WorkflowExplorer {
       const loader = subjectLoaderOf(target);
       if (!definition && hasStepDeclarations(target)) throw undecorated(target);
       if (definition || loader || jobOf(target)) assertSingleton(wrapper, target);
+      // A test's stand-in under the class as its token, say: it has none of the steps.
+      if (!(wrapper.instance instanceof target)) continue;
       if (definition) {
         registry.add({ definition, instance: wrapper.instance as object });
         this.warnOfShortName(definition.name, target);
@@ -62,10 +65,19 @@ export class WorkflowExplorer {
   }
 }
 
-/** The class that carries the decorators: of the instance, for providers by useFactory, useExisting and useValue too. */
-function classOf(wrapper: Wrapper): (abstract new (...args: never[]) => unknown) | undefined {
-  const candidates = [(wrapper.instance as object | null)?.constructor, wrapper.metatype];
-  return candidates.find((candidate) => typeof candidate === 'function' && candidate !== Object) as never;
+/**
+ * The class that carries the decorators: of the instance, for providers by useFactory, useExisting and useValue too; else the
+ * token, for a subclass that takes the class's place, and for a factory that makes one a request.
+ */
+function classOf({ instance, metatype, token }: Wrapper): AnyClass | undefined {
+  const own = [(instance as object | null)?.constructor, metatype].find(
+    (candidate) => isClass(candidate) && (isDefined(candidate) || hasStepDeclarations(candidate)),
+  );
+  return (own ?? (isDefined(token) ? token : undefined)) as AnyClass | undefined;
+}
+
+function isDefined(target: unknown): boolean {
+  return Boolean(definitionOf(target) ?? subjectLoaderOf(target) ?? jobOf(target));
 }
 
 function assertSingleton(wrapper: Wrapper, target: { name: string }): void {

@@ -5,7 +5,9 @@ import type { WorkflowDefinition } from '../definition/definition.js';
 import { AlreadyRunningError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
 import { assertPlainObject, serialize } from '../model/payload.js';
+import { sqlStateOf } from '../store/database.js';
 import { lockRun, type RunRow } from '../store/run.js';
+import { checkSchema } from '../store/schema-check.js';
 import type { NewRun, StartOf } from '../store/start.js';
 import type { Transaction } from '../store/transaction.js';
 import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
@@ -26,6 +28,9 @@ export interface StartInput {
   readonly reason?: string | undefined;
 }
 
+/** Undefined table, undefined column. */
+const MISSING = new Set(['42P01', '42703']);
+
 type MakeHandle = (run: RunRow, duplicateStart: boolean, manager: EntityManager | undefined) => WorkflowHandle;
 
 /** Starts runs: checks what it is given before any SQL, stores it, and says what stood in the way. */
@@ -39,8 +44,8 @@ export class Starter {
     const definition = this.parts.registry.require(workflow);
     const run = await this.newRun(definition, input);
     const joined = this.parts.database.managerOf(manager);
-    const [started] = await this.parts.database.single(joined, (transaction) =>
-      startRuns(transaction, this.startOf(definition), [run]),
+    const [started] = await this.onTables(
+      this.parts.database.single(joined, (transaction) => startRuns(transaction, this.startOf(definition), [run])),
     );
     if (started!.kind === 'busy') throw this.alreadyRunning(definition, started!.run, joined, null);
     return this.handleOf(definition, run, started!, joined);
@@ -53,7 +58,9 @@ export class Starter {
   ): Promise<WorkflowHandle[]> {
     const definition = this.parts.registry.require(workflow);
     if (!Array.isArray(inputs)) {
-      throw new PayloadValidationError(`startMany of ${definition.name} takes a list of what start takes, not ${shown(inputs)}.`);
+      throw new PayloadValidationError(
+        `startMany of ${definition.name} takes a list of what start takes, not ${shown(inputs)}.`,
+      );
     }
     const runs: NewRun[] = [];
     for (const [index, input] of inputs.entries()) {
@@ -61,15 +68,19 @@ export class Starter {
     }
     assertDistinctSubjects(definition, runs);
     const joined = this.parts.database.managerOf(manager);
-    const started = await this.parts.database.within(joined, (transaction) =>
+    const starting = this.parts.database.within(joined, (transaction) =>
       transaction.savepoint(async () => {
         const answers = await startRuns(transaction, this.startOf(definition), runs);
         for (const [index, answer] of answers.entries()) {
-          if (answer.kind === 'busy') throw this.alreadyRunning(definition, answer.run, joined, index);
+          if (answer.kind !== 'busy') continue;
+          const earlier = runs.findIndex(({ id }) => id === answer.run.id);
+          if (earlier >= 0) throw sameSubject(definition, runs[index]!, earlier, index);
+          throw this.alreadyRunning(definition, answer.run, joined, index);
         }
         return answers;
       }),
     );
+    const started = await this.onTables(starting);
     return runs.map((run, index) => this.handleOf(definition, run, started[index]!, joined));
   }
 
@@ -107,6 +118,19 @@ export class Starter {
     return this.handleOf(definition, run, started!, joined, id);
   }
 
+  /** Tables that went missing since the boot are named as they would have been there. */
+  private async onTables<T>(starting: Promise<T>): Promise<T> {
+    const { database } = this.parts;
+    try {
+      return await starting;
+    } catch (error) {
+      if (MISSING.has(sqlStateOf(error) ?? '')) {
+        await database.connect((connection) => checkSchema(connection, database.dataSource));
+      }
+      throw error;
+    }
+  }
+
   private async newRun(definition: WorkflowDefinition, input: StartInput): Promise<NewRun> {
     assertOptions(definition, input);
     const { actor, reason } = authorOf({
@@ -121,7 +145,11 @@ export class Starter {
     assertPlainObject(args, what);
     const subject = this.parts.subjects.subjectReference(definition, input.subject);
     // First, because the DTO's classes are not safe from cycles and depths.
-    const stored = serialize(args, { what, maxBytes: this.parts.settings.maxPayloadSize, entities: this.parts.subjects });
+    const stored = serialize(args, {
+      what,
+      maxBytes: this.parts.settings.maxPayloadSize,
+      entities: this.parts.subjects,
+    });
     if (definition.args) await validateDto(definition.args, args, what);
     return {
       id: uuidv7(),
@@ -187,20 +215,29 @@ function assertOptions({ name }: WorkflowDefinition, input: unknown): asserts in
   );
 }
 
-function assertDistinctSubjects({ name }: WorkflowDefinition, runs: readonly NewRun[]): void {
+/** One with a key may turn out to be an earlier run, and take no slot: those are left to the database. */
+function assertDistinctSubjects(definition: WorkflowDefinition, runs: readonly NewRun[]): void {
   const seen = new Map<string, number>();
-  for (const [index, { subjectType, subjectId, idempotencyKey }] of runs.entries()) {
+  for (const [index, run] of runs.entries()) {
+    const { subjectType, subjectId, idempotencyKey } = run;
     if (subjectType === null || idempotencyKey !== null) continue;
     const key = JSON.stringify([subjectType, subjectId]);
     const first = seen.get(key);
-    if (first !== undefined) {
-      throw new PayloadValidationError(
-        `startMany: numbers ${first} and ${index} have the same subject, ${subjectType} ${subjectId}, and ${name} may have one ` +
-          'ongoing run for it. None was started.',
-      );
-    }
+    if (first !== undefined) throw sameSubject(definition, run, first, index);
     seen.set(key, index);
   }
+}
+
+function sameSubject(
+  { name }: WorkflowDefinition,
+  { subjectType, subjectId }: NewRun,
+  ...places: [number, number]
+): PayloadValidationError {
+  const [first, second] = places.toSorted((a, b) => a - b);
+  return new PayloadValidationError(
+    `startMany: numbers ${first} and ${second} have the same subject, ${subjectType} ${subjectId}, and ${name} may have one ` +
+      'ongoing run for it. None was started.',
+  );
 }
 
 /** The same error, with the place in the list before its message. */

@@ -1,6 +1,6 @@
 import { sourceOf } from '../model/states.js';
 import type { Connection } from './connection.js';
-import { padded, statement, type Statement } from './statement.js';
+import { padded, statement, statusIs } from './statement.js';
 
 /** Where due rows are looked for, in this order. */
 export interface Lane {
@@ -42,19 +42,25 @@ export interface Claims {
   readonly nextDueIn: number | null;
 }
 
+/** Rows of one claim, at most. */
+export const LARGEST_CLAIM = 64;
+
 /**
  * The claim, shaped so that the planner has no choice (docs/decisions/0004-claim.md): lanes as parameters, rows pulled in
  * order and locked one by one in LATERAL, a literal LIMIT, arrays instead of joins. Nothing is sorted, so claimers do not all
  * go for the same rows: each takes the next that is free.
  *
+ * The literal LIMIT is what the plan is made for; the free slots ($10) bound it from outside, where they change nothing: for a
+ * parameter alone the generic plan would guess a tenth of the table and hash-join it whole.
+ *
  * Locks: the run of each row, then (a member) the row alone, skip locked: it waits for nobody. Only the locked row is read
  * again after a lost race, so the update of the step repeats its whole condition.
  */
-function claimOf(limit: number): Statement {
-  return statement(
-    `claim_${limit}`,
-    (t) => `
+const CLAIM = statement(
+  'claim',
+  (t) => `
 with held as materialized (
+  select * from (
   select s.id, s.workflow_id, s.plain
   from unnest($1::text[], $2::int[]) lane(queue, priority)
   cross join lateral (
@@ -71,16 +77,16 @@ with held as materialized (
     for no key update skip locked) run on true
   left join lateral (
     select true as ok from ${t.steps} m
-    where s.parent_step_id is not null and m.id = s.id and m.status = 'scheduled'
+    where s.parent_step_id is not null and m.id = s.id and ${statusIs('m.status', `'scheduled'`)}
     for no key update skip locked) member on true
   where coalesce(run.ok, member.ok)
-  limit ${limit}
+  limit ${LARGEST_CLAIM}) free limit $10::int
 ), claimed as (
   update ${t.steps} s
   set status = 'in_progress', started_at = statement_timestamp(), claim_no = s.claim_no + 1, worker_id = $6, worker = $7,
       app_revision = $8, lease_expires_at = statement_timestamp() + $9::float8 * interval '1 millisecond'
   where s.id = any(array(select id from held where plain))
-    and s.status = 'scheduled' and s.available_at <= statement_timestamp()
+    and ${statusIs('s.status', `'scheduled'`)} and s.available_at <= statement_timestamp()
   returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
@@ -102,16 +108,7 @@ from (select min(d.available_at) as next_at
           and s.id <> all(array(select id from held)) and s.id <> all($5::bigint[])
         order by s.available_at, s.id limit 1) d) x
 left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id`,
-  );
-}
-
-/** A literal LIMIT each: as a parameter, the generic plan would guess a tenth of the table and hash-join it whole. */
-const CLAIMS = [1, 2, 4, 8, 16, 32, 64].map((limit) => ({ limit, statement: claimOf(limit) }));
-
-/** The largest claim that fits into so many free slots. */
-export function claimFor(free: number): { readonly limit: number; readonly statement: Statement } {
-  return CLAIMS.findLast(({ limit }) => limit <= free) ?? CLAIMS[0]!;
-}
+);
 
 /** What of the due rows this process may take. */
 export interface ClaimFilter {
@@ -133,8 +130,8 @@ export async function claim(
   worker: WorkerIdentity,
   free: number,
 ): Promise<Claims & { full: boolean }> {
-  const { limit, statement: sql } = claimFor(free);
-  const rows = await connection.run<Row>(sql, [
+  const limit = Math.min(free, LARGEST_CLAIM);
+  const rows = await connection.run<Row>(CLAIM, [
     padded(filter.lanes.map((lane) => lane.queue)),
     padded(filter.lanes.map((lane) => lane.priority)),
     padded(filter.handlers),
@@ -145,6 +142,7 @@ export async function claim(
     worker.label,
     worker.appRevision,
     worker.lease,
+    limit,
   ]);
   const held = rows.filter((row) => row.id !== null);
   return {

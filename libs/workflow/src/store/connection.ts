@@ -13,6 +13,8 @@ export interface DriverClient {
   getTransactionStatus?(): 'I' | 'T' | 'E' | null;
   readonly _txStatus?: 'I' | 'T' | 'E' | null;
   readonly processID?: number | null;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** The transaction's state as the server last told the driver. */
@@ -60,6 +62,21 @@ export class Connection {
       types: PARSERS,
     });
     return rows as Row[];
+  }
+
+  /** What `work` comes to, or a rejection as soon as the connection is lost. */
+  async whileAlive<T>(work: Promise<T>): Promise<T> {
+    let failed!: (cause: Error) => void;
+    const lost = new Promise<never>((_, reject) => {
+      failed = (cause) =>
+        reject(new Error("The transaction's connection was lost: what was written in it is rolled back", { cause }));
+    });
+    this.client.on('error', failed);
+    try {
+      return await Promise.race([work, lost]);
+    } finally {
+      this.client.removeListener('error', failed);
+    }
   }
 
   /** Runs SQL that has no parameters and no result: `begin`, `savepoint x`. */

@@ -16,6 +16,8 @@ const TRIES = 5;
 /** A process that vanishes inside one of our transactions gives its locks back after this long. */
 const IDLE_LIMIT_MS = 60_000;
 const MAX_INT4 = 2_147_483_647;
+/** How deep an application wraps the database's error in errors of its own. */
+const MAX_CAUSES = 10;
 
 const ISOLATION = statement('isolation', () => `select current_setting('default_transaction_isolation') as level`);
 const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
@@ -194,6 +196,9 @@ export class Database {
   /**
    * A transaction that the application's code works in, by `transaction.connection.manager`: opened through TypeORM, so that its
    * own `manager.transaction()` becomes a savepoint. Not run again: who calls it knows whether the application's code may be.
+   *
+   * It ends when its connection is lost, whatever the application's code is waiting for: code that never settles must not keep
+   * its share of the pool for ever.
    */
   sharedTransaction<T>(idleLimit: number, use: (transaction: Transaction) => Promise<T>): Promise<T> {
     const hold = (work: (connection: Connection) => Promise<T>) =>
@@ -207,7 +212,7 @@ export class Database {
         await connection.command(
           `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
         );
-        result = await use(transaction);
+        result = await connection.whileAlive(use(transaction));
         await queryRunner.commitTransaction();
       } catch (error) {
         if (queryRunner.isTransactionActive) await queryRunner.rollbackTransaction().catch(() => undefined);
@@ -225,15 +230,12 @@ export class Database {
   }
 }
 
-/** How deep an application wraps the database's error in errors of its own. */
-const MAX_CAUSES = 10;
-
-/** A deadlock or a serialization failure, also as the cause of what was thrown. */
 /** As TypeORM itself tells: true for the manager of another copy of it too, and behind a proxy. */
 function isEntityManager(value: object): boolean {
   return (value as { '@instanceof'?: unknown })['@instanceof'] === Symbol.for('EntityManager');
 }
 
+/** A deadlock or a serialization failure, also as the cause of what was thrown. */
 export function isRetryable(error: unknown): boolean {
   let at = error;
   for (let depth = 0; depth < MAX_CAUSES && at != null; depth += 1) {
@@ -241,6 +243,11 @@ export function isRetryable(error: unknown): boolean {
     at = read(at, 'cause');
   }
   return false;
+}
+
+/** A statement before this one failed in the same transaction, and somebody swallowed that. */
+export function isAborted(error: unknown): boolean {
+  return sqlStateOf(error) === '25P02';
 }
 
 /** The SQLSTATE of a database error; undefined for anything else, a lost connection too. */

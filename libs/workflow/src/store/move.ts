@@ -2,7 +2,7 @@ import type { ErrorRecord } from '../model/error-record.js';
 import type { EventName, RunStatus, StepOutcome, StepStatus } from '../model/states.js';
 import type { Connection } from './connection.js';
 import { dueAt, nextAttempt, type Schedule } from './schedule.js';
-import { statement } from './statement.js';
+import { statement, statusIs } from './statement.js';
 
 /** An event of a move, and which row it is about. */
 export interface MoveEvent {
@@ -58,7 +58,7 @@ with closed as (
   update ${t.steps} s
   set status = $6::text, outcome = $7::text, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
       error_class = $9::text, error_message = $10::text, error_backtrace = $11::text, error_causes = $12::json
-  where s.id = $4::bigint and s.status = $5::text
+  where s.id = $4::bigint and ${statusIs('s.status', '$5::text')}
   returning s.id
 ), opened as (
   insert into ${t.steps} (workflow_id, handler, step_name, attempt, status, queue, priority, scheduled_at, available_at)
@@ -79,7 +79,7 @@ with closed as (
                               when 'now' then statement_timestamp() else $23::timestamptz end,
       available_at = case $22::text when 'never' then null when 'as_scheduled' then s.scheduled_at
                               when 'now' then statement_timestamp() else $23::timestamptz end
-  where s.id = $21::bigint and s.status = 'scheduled'
+  where s.id = $21::bigint and ${statusIs('s.status', `'scheduled'`)}
   returning s.id, s.queue, s.priority, s.available_at
 ), run as (
   update ${t.runs} w

@@ -2,7 +2,7 @@ import { sourceOf } from '../model/states.js';
 import type { WorkerIdentity } from './claim.js';
 import type { Connection } from './connection.js';
 import { dueAt, nextAttempt, type Schedule } from './schedule.js';
-import { padded, statement } from './statement.js';
+import { padded, statement, statusIs } from './statement.js';
 
 /** A plain attempt that completed, and what follows. */
 export interface Settlement {
@@ -48,7 +48,7 @@ with given as materialized (
   set status = 'completed', outcome = 'completed',
       finished_at = statement_timestamp(), output = g.output::json
   from given g join held h on h.id = g.workflow_id
-  where s.id = g.id and s.status = 'in_progress' and s.claim_no = g.claim_no
+  where s.id = g.id and ${statusIs('s.status', `'in_progress'`)} and s.claim_no = g.claim_no
   returning s.id, s.workflow_id, g.next_step, g.handler, g.queue, g.priority, g.wait, g.hold_back, g.not_before, g.in_place
 ), opened as (
   insert into ${t.steps} (workflow_id, handler, step_name, attempt, status, queue, priority, scheduled_at, available_at,

@@ -26,19 +26,19 @@ export interface StartOf {
 /**
  * Runs, their first rows and events in one statement. A run whose key or whose subject's slot is taken is left out, and waits
  * for a start of the same subject that has not committed yet; nothing is raised, so the caller's transaction stays usable.
- * Rows go in one order (subject, key), so that two calls with the same subjects do not deadlock.
+ * Rows go in the order given.
  */
 const INSERT = statement(
   'start',
   (t) => `
 with given as materialized (
-  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-    as g(id, subject_type, subject_id, arguments, idempotency_key, actor, reason)
+  select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) with ordinality
+    as g(id, subject_type, subject_id, arguments, idempotency_key, actor, reason, place)
 ), runs as (
   insert into ${t.runs} (id, workflow_class, subject_type, subject_id, arguments, status, current_step,
                          idempotency_key, definition_digest, rerun_of)
   select id, $8, subject_type, subject_id, arguments::json, 'ready', $10, idempotency_key, $9, $16::uuid
-  from given order by subject_type, subject_id, idempotency_key
+  from given order by place
   on conflict do nothing
   returning id
 ), first as (

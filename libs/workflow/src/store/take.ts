@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { statement } from './statement.js';
+import { statement, statusIs } from './statement.js';
 import type { WorkerIdentity } from './claim.js';
 
 /**
@@ -13,7 +13,7 @@ with taken as (
   update ${t.steps} s
   set status = 'in_progress', started_at = statement_timestamp(), claim_no = s.claim_no + 1, worker_id = $3, worker = $4,
       app_revision = $5, lease_expires_at = statement_timestamp() + $6::float8 * interval '1 millisecond'
-  where s.id = $1::bigint and s.status = 'scheduled'
+  where s.id = $1::bigint and ${statusIs('s.status', `'scheduled'`)}
   returning s.id, s.claim_no
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()

@@ -1,7 +1,7 @@
 import type { StepDefinition } from '../definition/definition.js';
 import { Attempt } from '../engine/attempt.js';
 import type { EngineParts } from '../engine/engine.parts.js';
-import { isPassing, patiently } from '../engine/patience.js';
+import { patiently } from '../engine/patience.js';
 import { settleOne, type Settlement } from '../engine/settle-one.js';
 import { sqlStateOf } from '../store/database.js';
 import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
@@ -23,8 +23,6 @@ interface Waiting {
 }
 
 const LARGEST_FLUSH = 256;
-/** Data, constraint and limit errors: one value in the set is at fault, and must not stop the others. */
-const OF_A_VALUE = new Set(['22', '23', '54']);
 
 /**
  * Settles plain completions in sets. A flush goes out when the one before has returned: no delay when idle, large sets under
@@ -91,9 +89,9 @@ export class SettlementQueue {
     try {
       return await patiently(() => database.engineConnect((connection) => settle(connection, rows, worker)));
     } catch (error) {
-      const state = sqlStateOf(error);
-      if (isPassing(error) || state === undefined) throw error;
-      if (OF_A_VALUE.has(state.slice(0, 2)) || state === '40P01' || state === '40001') return null;
+      // The database refused the set: for a value, a deadlock, a trigger of the application's. What one run is refused for must not
+      // stop the others.
+      if (sqlStateOf(error) !== undefined) return null;
       throw error;
     }
   }

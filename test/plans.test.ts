@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { Client, escapeLiteral } from 'pg';
+import { claim, lanesInUse, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import type { Connection } from '../libs/workflow/src/store/connection';
+import { applyChange } from '../libs/workflow/src/store/move';
+import { currentRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
+import { settle, type Settlement } from '../libs/workflow/src/store/settle';
+import { insertRuns, type NewRun } from '../libs/workflow/src/store/start';
+import type { Statement } from '../libs/workflow/src/store/statement';
+import type { Schedule } from '../libs/workflow/src/store/schedule';
+import { createTestDatabase, type TestDatabase } from './support/database';
+import { fillEnded, fillScheduled, LANES, LOADED } from './support/large-tables';
+
+/** From there on PostgreSQL compiles a query's expressions first (JIT), which costs more than these statements may take. */
+const JIT_ABOVE_COST = 100_000;
+
+const TABLES = {
+  runs: 'workflows',
+  steps: 'workflow_steps',
+  events: 'workflow_events',
+  signals: 'workflow_signals',
+};
+
+/** A node of a plan, as EXPLAIN writes it. */
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Total Cost': number;
+  readonly Plans?: PlanNode[];
+}
+
+type Mode = 'force_custom_plan' | 'force_generic_plan';
+
+const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_000 };
+const FILTER: ClaimFilter = {
+  lanes: LANES,
+  handlers: LOADED,
+  plainSteps: LOADED.map((name) => `${name}#one`),
+  inHand: ['1', '2', '3'],
+};
+const NEXT: Schedule = {
+  step: 'two',
+  handler: 'Class0',
+  queue: 'default',
+  priority: 0,
+  wait: 0,
+  holdBack: 0,
+  notBefore: null,
+};
+
+describe('plans of the hot statements, with 200,000 scheduled rows', () => {
+  let database: TestDatabase | undefined;
+  let client: Client;
+  let known: { id: string; workflow_id: string }[];
+
+  async function freshDatabase() {
+    await dropDatabase();
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+    await fillEnded(client);
+  }
+
+  async function dropDatabase() {
+    await client?.end();
+    await database?.drop();
+  }
+
+  async function schedule() {
+    await fillScheduled(client);
+    known = (await client.query(`select id, workflow_id from workflow_steps where status = 'scheduled' limit 100`))
+      .rows;
+  }
+
+  afterAll(dropDatabase);
+
+  const settlements = (count: number): Settlement[] =>
+    known.slice(0, count).map(({ id, workflow_id: workflowId }) => ({
+      id,
+      workflowId,
+      claimNo: 1,
+      output: null,
+      next: NEXT,
+      inPlace: true,
+    }));
+  const newRuns = (count: number): NewRun[] =>
+    Array.from({ length: count }, () => {
+      const id = randomUUID();
+      return { id, subjectType: 'Order', subjectId: id, args: '{}', idempotencyKey: id, actor: 'app', reason: null };
+    });
+  const run = () => ({ id: known[0]!.workflow_id, current_step: 'one' }) as RunRow;
+  const startOf = { workflow: 'Class0', digest: '', first: NEXT, rerunOf: null };
+
+  /** What the engine does, with the connection it does it by, and the indexes it goes by. */
+  const statements: Record<string, { indexes: string[]; send(connection: Connection): Promise<unknown> }> = {
+    'the claim of one row': {
+      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => claim(connection, FILTER, WORKER, 1),
+    },
+    'the claim of 64 rows': {
+      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => claim(connection, FILTER, WORKER, 64),
+    },
+    'the look for lanes': { indexes: ['workflow_steps_claim'], send: lanesInUse },
+    'the settlement of one row': {
+      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => settle(connection, settlements(1), WORKER),
+    },
+    'the settlement of 100 rows': {
+      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => settle(connection, settlements(100), WORKER),
+    },
+    'the lock of a run': { indexes: ['workflows_pkey'], send: (connection) => lockRun(connection, run().id) },
+    "the look at a run's current row": {
+      indexes: ['workflow_steps_one_attempt'],
+      send: (connection) => currentRow(connection, run()),
+    },
+    'the change of one run': {
+      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) =>
+        applyChange(connection, {
+          run: { id: run().id, from: 'performing', to: 'ready' },
+          close: { id: known[0]!.id, from: 'in_progress', to: 'completed', outcome: 'completed' },
+          open: { schedule: NEXT, after: known[0]!.id },
+          events: [{ name: 'step_completed', about: 'closed', actor: 'system' }],
+        }),
+    },
+    'the start of one run': { indexes: [], send: (connection) => insertRuns(connection, startOf, newRuns(1)) },
+    'the start of 100 runs': { indexes: [], send: (connection) => insertRuns(connection, startOf, newRuns(100)) },
+  };
+
+  /** What the planner can know: nothing, what was true, or the truth. */
+  const statistics: Record<string, () => Promise<void>> = {
+    'never analysed': async () => {
+      await freshDatabase();
+      await schedule();
+    },
+    'analysed before anything was scheduled': async () => {
+      await freshDatabase();
+      await client.query('analyze');
+      await schedule();
+    },
+    analysed: async () => {
+      await client.query('analyze');
+    },
+  };
+
+  describe.each(Object.keys(statistics))('tables %s', (state) => {
+    beforeAll(() => statistics[state]!(), 240_000);
+
+    describe.each<Mode>(['force_custom_plan', 'force_generic_plan'])('under %s', (mode) => {
+      test.each(Object.keys(statements))('%s stays on its indexes and below the cost of the JIT', async (name) => {
+        const { indexes, send } = statements[name]!;
+        const nodes = flat(await planOf(client, mode, send));
+        expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).toEqual(
+          [],
+        );
+        expect(nodes[0]!['Total Cost']).toBeLessThan(JIT_ABOVE_COST);
+        const used = nodes.flatMap((node) => node['Index Name'] ?? []);
+        expect([...new Set(used)].toSorted()).toEqual(indexes);
+        // Once where it walks the lanes, once to look ahead: anything more reads the whole of it.
+        expect(used.filter((index) => index === 'workflow_steps_claim').length).toBeLessThanOrEqual(2);
+      });
+    });
+  });
+});
+
+/** The plan of the one statement that `send` sends: text and values are the engine's own. */
+async function planOf(
+  client: Client,
+  mode: Mode,
+  send: (connection: Connection) => Promise<unknown>,
+): Promise<PlanNode> {
+  const sent: { statement: Statement; values: unknown[] }[] = [];
+  const connection = {
+    run: async (statement: Statement, values: unknown[]) => {
+      sent.push({ statement, values });
+      return [];
+    },
+  };
+  // Some miss the row they wait for: they were sent all the same.
+  await send(connection as unknown as Connection).catch(() => undefined);
+  const [{ statement, values }, ...others] = sent as [(typeof sent)[0]];
+  expect(others).toEqual([]);
+
+  await client.query(`set plan_cache_mode = ${mode}`);
+  await client.query(`prepare hot as ${statement.text(TABLES)}`);
+  try {
+    const parameters = values.length ? `(${values.map(literal).join(', ')})` : '';
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
+      `explain (format json) execute hot${parameters}`,
+    );
+    return rows[0]!['QUERY PLAN'][0]!.Plan;
+  } finally {
+    await client.query('deallocate hot');
+  }
+}
+
+function flat(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(flat)];
+}
+
+function literal(value: unknown): string {
+  if (value === null) return 'null';
+  if (!Array.isArray(value)) return escapeLiteral(String(value));
+  return escapeLiteral(`{${value.map((one) => (one === null ? 'null' : JSON.stringify(String(one)))).join(',')}}`);
+}
