@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { CancelIf, NotPausedError, Step, Workflow, WorkflowOf, type Ctx, type StepContext } from 'nestjs-pg-workflows';
+import { channelOf } from '../libs/workflow/src/store/channel';
+import { tablesOf } from '../libs/workflow/src/store/tables';
 import { attempts } from './support/attempts';
 import { holdRuns, untilWaitingForLocks } from './support/locks';
 import { allRows } from './support/rows';
-import { script, Scripted } from './support/scripted';
+import { held, script, Scripted } from './support/scripted';
 import { gate, workflowSuite } from './support/suite';
 
 type Hook = (ctx: StepContext) => unknown;
@@ -141,7 +143,7 @@ describe('one execution an attempt', () => {
   });
 
   test('IDEM-07 a notice for a row that is not due, not scheduled, or of a run that is not ready changes nothing', async () => {
-    const { workflows } = await suite.boot([Tomorrow, Plain, Scripted, Guarded]);
+    const { workflows, dataSource } = await suite.boot([Tomorrow, Plain, Scripted, Guarded]);
     const early = await workflows.start(Tomorrow);
     const paused = await workflows.start(Tomorrow);
     await paused.pause();
@@ -157,11 +159,8 @@ describe('one execution an attempt', () => {
     );
     await suite.until(failed, 'paused');
     const before = await allRows(suite.sql);
-    const [{ channel }] = await suite.sql(
-      `select 'workflows_' || left(encode(sha256(convert_to($1, 'utf8')), 'hex'), 16) as channel`,
-      ['"public"."workflow_steps"'],
-    );
-    const other = await suite.boot([], { worker: false });
+    const channel = channelOf(tablesOf(dataSource));
+    const notify = (payload: unknown) => suite.sql('select pg_notify($1, $2)', [channel, payload]);
     for (const notice of [
       [null, 'due', 'default', 0, 0],
       [null, 'due', 'default', 0, -1e9],
@@ -173,12 +172,19 @@ describe('one execution an attempt', () => {
       'no notice at all',
       null,
     ]) {
-      await other.dataSource.query('select pg_notify($1, $2)', [channel, JSON.stringify(notice)]);
+      await notify(JSON.stringify(notice));
     }
-    await other.dataSource.query('select pg_notify($1, $2)', [channel, '{ no json']);
+    await notify('{ no json');
     expect(await allRows(suite.sql)).toEqual(before);
-    // It has heard them all, and works on.
-    await suite.until(await workflows.start(Plain), 'finished');
+    // It has heard them all, for it hears one that was sent after them, and works on.
+    const one = held();
+    const working = await workflows.start(Scripted, script({ one: one.body }));
+    const { abortSignal } = await one.reached;
+    const aborted = new Promise((resolve) => abortSignal.addEventListener('abort', resolve));
+    await notify(JSON.stringify([null, 'cancelled', (await working.steps())[0].id]));
+    await aborted;
+    one.release();
+    await suite.until(working, 'finished');
     expect(performed).not.toContain('too early');
     expect((await early.reload()).status).toBe('ready');
     expect((await paused.reload()).status).toBe('paused');

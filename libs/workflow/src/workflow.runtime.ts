@@ -62,6 +62,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     database: Database,
     notifier: Notifier,
   ): Promise<void> {
+    this.warnOfNarrowShare(database);
     const runner = new AttemptRunner(this.parts);
     const scheduler = this.schedulerRegistry();
     const dispatcher = new Dispatcher(this.parts, settings, runner, this.wakeup, scheduler, this.modes);
@@ -74,6 +75,20 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
       await this.listener.open();
     }
     dispatcher.start();
+  }
+
+  /** With one connection, whatever holds it while the application's code runs keeps claims and settlements waiting. */
+  private warnOfNarrowShare({ engineConnections }: Database): void {
+    if (engineConnections > 1) return;
+    const holders = this.parts.registry
+      .all()
+      .filter(({ definition }) => definition.steps.some(({ kind, plain }) => kind !== 'removed' && !plain));
+    if (!holders.length) return;
+    const names = holders.map(({ definition }) => definition.name).join(', ');
+    this.logger.warn(
+      `The engine may hold one connection of the pool ("worker.connections", or half of "poolSize"). Guards and transactional steps (${names}) ` +
+        'hold it while their code runs, and nothing else is claimed or settled meanwhile. Give the pool at least 4 connections.',
+    );
   }
 
   /** The application's, when it imports ScheduleModule, so that the poll shows beside its own jobs; else one of our own. */

@@ -6,6 +6,8 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /** Shutting down, out of connections or memory, cannot connect now: the next try may find the server in order. */
 const PASSING_CLASSES = new Set(['08', '53', '57', '58']);
+/** A transaction that may only read: the server is a standby that is about to be promoted. */
+const READ_ONLY = '25006';
 
 /**
  * Whether the database, and not what we asked of it, is the trouble: no answer with an SQLSTATE at all, or one of the
@@ -13,7 +15,8 @@ const PASSING_CLASSES = new Set(['08', '53', '57', '58']);
  */
 export function isPassing(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === undefined ? isOfConnection(error) : PASSING_CLASSES.has(state.slice(0, 2));
+  if (state === undefined) return isOfConnection(error);
+  return state === READ_ONLY || PASSING_CLASSES.has(state.slice(0, 2));
 }
 
 function isOfConnection(error: unknown): boolean {
@@ -22,13 +25,16 @@ function isOfConnection(error: unknown): boolean {
   return error instanceof Error && /connection|terminat|timeout exceeded/i.test(error.message);
 }
 
-/** Tries until the database answers: what an attempt came to must not be lost because the server is away for a minute. */
-export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+/**
+ * Tries until the database answers: what an attempt came to must not be lost because the server is away for a minute. Gives up when the
+ * application has closed: then nobody will open a connection again.
+ */
+export async function patiently<T>(database: { readonly released: boolean }, ask: () => Promise<T>): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       return await ask();
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isPassing(error) || database.released) throw error;
       await sleep(pause * (0.5 + Math.random() / 2));
     }
   }

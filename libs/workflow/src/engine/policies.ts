@@ -62,7 +62,7 @@ const MOST_COUNTED = 10_000;
 
 function reattemptsBefore({ database }: EngineParts, attempt: Attempt, most: number | null): Promise<number> {
   const of = { workflowId: attempt.row.workflowId, stepName: attempt.step.name, attempt: attempt.row.attempt };
-  return patiently(() =>
+  return patiently(database, () =>
     database.engineConnect((connection) => consecutiveReattempts(connection, of, most ?? MOST_COUNTED)),
   );
 }

@@ -29,7 +29,7 @@ export async function settleOne(parts: EngineParts, attempt: Attempt, outcome: O
 }
 
 function settlePatiently(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
-  return patiently(() =>
+  return patiently(parts.database, () =>
     parts.database.engineTransaction(async (transaction) => {
       const settlement = await settleWithin(parts, transaction, attempt, outcome);
       if (settlement === 'late')

@@ -39,8 +39,11 @@ export interface StepRecord {
 export interface EventRecord {
   readonly id: string;
   readonly name: EventName;
-  /** The attempt it is about. */
+  /** The attempt it is about; null for what concerns the run as a whole. */
   readonly stepId: string | null;
+  /** That attempt's step, and its number. */
+  readonly stepName: string | null;
+  readonly attempt: number | null;
   readonly actor: string;
   readonly reason: string | null;
   readonly details: Record<string, unknown> | null;
@@ -79,8 +82,12 @@ export async function stepRecord(row: WorkflowStep, load: Load): Promise<StepRec
   }; // prettier-ignore
 }
 
-export function eventRecord({ id, name, stepId, actor, reason, details, createdAt }: WorkflowEvent): EventRecord {
-  return { id, name, stepId, actor, reason, details, createdAt };
+export function eventRecord(
+  { id, name, stepId, actor, reason, details, createdAt }: WorkflowEvent,
+  about: Pick<WorkflowStep, 'stepName' | 'attempt'> | undefined,
+): EventRecord {
+  const { stepName = null, attempt = null } = about ?? {};
+  return { id, name, stepId, stepName, attempt, actor, reason, details, createdAt };
 }
 
 export async function signalRecord(row: WorkflowSignal, load: Load): Promise<SignalRecord> {

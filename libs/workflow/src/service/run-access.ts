@@ -6,7 +6,7 @@ import { WorkflowRun } from '../model/workflow-run.entity.js';
 import { WorkflowSignal } from '../model/workflow-signal.entity.js';
 import { WorkflowStep } from '../model/workflow-step.entity.js';
 import type { RunRow } from '../store/run.js';
-import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
+import { authorOf, lockTimeoutOf, type Author, type VerbOptions } from '../transition/by.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
 import * as verbs from '../transition/verbs.js';
 import type { ServiceParts } from './service.parts.js';
@@ -110,7 +110,12 @@ export class RunAccess {
       where: { workflowId: id },
       order: { id: 'ASC' },
     });
-    return rows.map(eventRecord);
+    const attempts = await this.of(manager, this.repositories.steps).find({
+      select: { id: true, stepName: true, attempt: true },
+      where: { workflowId: id, memberIndex: -1 },
+    });
+    const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]));
+    return rows.map((row) => eventRecord(row, row.stepId === null ? undefined : byId.get(row.stepId)));
   }
 
   async signals(id: string, manager: EntityManager): Promise<SignalRecord[]> {
@@ -129,7 +134,7 @@ export class RunAccess {
     decide: (locked: LockedRun, by: Author) => Move,
   ): Promise<RunRow> {
     const by = authorOf(options);
-    const { lockTimeout } = options;
+    const lockTimeout = lockTimeoutOf(options);
     const changed = await this.parts.database.within(options.manager, (transaction) =>
       changeRun(
         transaction,

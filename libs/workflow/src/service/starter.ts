@@ -10,7 +10,7 @@ import { lockRun, type RunRow } from '../store/run.js';
 import { checkSchema } from '../store/schema-check.js';
 import type { NewRun, StartOf } from '../store/start.js';
 import type { Transaction } from '../store/transaction.js';
-import { authorOf, type Author, type VerbOptions } from '../transition/by.js';
+import { authorOf, lockTimeoutOf, type Author, type VerbOptions } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
 import { scheduleAfter } from '../transition/schedule-of.js';
 import { startRuns, type Started } from '../transition/start.js';
@@ -96,10 +96,10 @@ export class Starter {
     transaction: Transaction,
     id: string,
     by: Author,
-    { lockTimeout }: VerbOptions,
+    options: VerbOptions,
     joined: EntityManager | undefined,
   ): Promise<WorkflowHandle> {
-    const old = await lockRun(transaction.connection, id, lockTimeout);
+    const old = await lockRun(transaction.connection, id, lockTimeoutOf(options));
     if (!old) throw verbs.notFound(id);
     verbs.assertLegal('rerun', old);
     const definition = this.parts.registry.require(old.workflow_class);

@@ -39,6 +39,10 @@ export interface DatabaseOptions {
  * ended or retried.
  */
 export class Database {
+  /** The engine's share of the pool. */
+  readonly engineConnections: number;
+  /** The application has closed: nothing is tried again. */
+  released = false;
   private readonly texts: StatementTexts;
   private readonly afterCommit: AfterCommit;
   private readonly engineShare: Semaphore;
@@ -52,6 +56,7 @@ export class Database {
     private readonly wakeup: Wakeup,
     private readonly options: DatabaseOptions,
   ) {
+    this.engineConnections = options.engineConnections;
     this.texts = new StatementTexts(tables);
     this.afterCommit = new AfterCommit(options.failed);
     this.engineShare = new Semaphore(options.engineConnections);
@@ -61,6 +66,7 @@ export class Database {
 
   /** Takes back what the constructor left on the DataSource. */
   release(): void {
+    this.released = true;
     const at = this.dataSource.subscribers.indexOf(this.afterCommit);
     if (at >= 0) this.dataSource.subscribers.splice(at, 1);
   }

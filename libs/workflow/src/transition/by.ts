@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
 
 /** Who does it and why: stands on the audit trail. */
@@ -25,6 +26,17 @@ export interface Author {
 
 /** The worker, the sweep, and what body verbs, guards and policies cause. */
 export const SYSTEM: Author = { actor: 'system', reason: null };
+
+/** @throws {PayloadValidationError} for a `lockTimeout` that is no length of time */
+export function lockTimeoutOf({ lockTimeout }: VerbOptions): number | undefined {
+  if (lockTimeout === undefined) return undefined;
+  if (Number.isFinite(lockTimeout) && lockTimeout > 0 && lockTimeout <= MAX_INT4) return lockTimeout;
+  throw new PayloadValidationError(
+    `"lockTimeout" is ${String(lockTimeout)}; allowed: a number of milliseconds above 0, or nothing, to wait as long as it takes.`,
+  );
+}
+
+const MAX_INT4 = 2_147_483_647;
 
 /** Checks and completes what the caller gave, before any SQL. */
 export function authorOf(by: By | undefined): Author {

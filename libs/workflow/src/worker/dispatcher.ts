@@ -17,10 +17,6 @@ export const POLL_NAME = 'workflow-dispatcher';
 
 /** A row that somebody else holds is looked for again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;
-/** A claim of one row costs nearly what one of many does: while there is more than there are slots, freed ones are collected. */
-const SLOTS_WORTH_A_CLAIM = 1 / 4;
-/** … but no longer than this. */
-const COLLECT_SLOTS_MS = 10;
 /** Steps that a run goes on in place before it lets the due rows of others in. */
 const LONGEST_CHAIN = 16;
 /** A longer timer fires at once. */
@@ -137,7 +133,8 @@ export class Dispatcher {
     this.claiming = true;
     try {
       while (this.wanted && !this.stopping) {
-        // Slots that are freed in the same turn of the event loop are filled together.
+        // Slots that are freed in the same turn of the event loop are filled together: a claim of one row costs nearly what one of
+        // many does.
         await new Promise(setImmediate);
         const free = this.settings.concurrency - this.inHand.slots;
         if (free <= 0 || this.stopping) break;
@@ -172,23 +169,18 @@ export class Dispatcher {
     this.lookAgain(claims);
   }
 
-  /** When slots are free after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
+  /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
   private lookAgain({ full, nextDueIn, plain, guarded }: Claims & { full: boolean }): void {
-    if (full) return this.fillSlots();
+    if (full) {
+      this.wanted = true;
+      return;
+    }
     this.pressing = Infinity;
     if (plain.length || guarded.length) this.retryPause = FIRST_RETRY_MS;
     if (nextDueIn === null) return;
     if (nextDueIn > 0) return this.lookIn(nextDueIn);
     this.lookIn(this.retryPause);
     this.retryPause = Math.min(this.retryPause * 2, this.settings.pollInterval);
-  }
-
-  /** There is more: at once for a good part of the slots, in a moment for fewer. */
-  private fillSlots(): void {
-    const { concurrency } = this.settings;
-    const free = concurrency - this.inHand.slots;
-    if (free >= concurrency * SLOTS_WORTH_A_CLAIM) this.wanted = true;
-    else if (free > 0) this.lookIn(COLLECT_SLOTS_MS);
   }
 
   private lookIn(delay: number): void {
@@ -276,7 +268,7 @@ export class Dispatcher {
   };
 
   private slotFreed(): void {
-    if (this.more) this.fillSlots();
+    if (this.more) this.wanted = true;
     if (this.wanted) void this.claimLoop();
     this.checkIdle();
   }

@@ -23,14 +23,16 @@ interface Waiting {
 }
 
 const LARGEST_FLUSH = 256;
+/** The server works on one while the other waits for its commit to be on disk. No two have a run in common. */
+const FLUSHES_AT_ONCE = 2;
 
 /**
- * Settles plain completions in sets. A flush goes out when the one before has returned: no delay when idle, large sets under
+ * Settles plain completions in sets. A flush goes out when one before has returned: no delay when idle, large sets under
  * load. Everything unusual, and what the set had to leave out, is settled one run at a time.
  */
 export class SettlementQueue {
   private waiting: Waiting[] = [];
-  private flushing = false;
+  private flushes = 0;
 
   constructor(
     private readonly parts: EngineParts,
@@ -45,7 +47,7 @@ export class SettlementQueue {
     if (!this.inSets || outcome.kind !== 'completed' || outcome.error) return this.alone(attempt, outcome);
     return new Promise((done) => {
       this.waiting.push(this.prepare(attempt, outcome, done));
-      if (!this.flushing) void this.flush();
+      if (this.flushes < FLUSHES_AT_ONCE) void this.flush();
     });
   }
 
@@ -68,7 +70,7 @@ export class SettlementQueue {
   }
 
   private async flush(): Promise<void> {
-    this.flushing = true;
+    this.flushes += 1;
     // Outcomes of bodies that end in the same turn of the event loop travel together.
     await new Promise(setImmediate);
     while (this.waiting.length) {
@@ -79,7 +81,7 @@ export class SettlementQueue {
         for (const one of set) one.done(Promise.reject(error));
       }
     }
-    this.flushing = false;
+    this.flushes -= 1;
   }
 
   /** Null: not as a set, one by one. */
@@ -87,7 +89,7 @@ export class SettlementQueue {
     const { database, worker } = this.parts;
     const rows = set.map(({ row }) => row);
     try {
-      return await patiently(() => database.engineConnect((connection) => settle(connection, rows, worker)));
+      return await patiently(database, () => database.engineConnect((connection) => settle(connection, rows, worker)));
     } catch (error) {
       // The database refused the set: for a value, a deadlock, a trigger of the application's. What one run is refused for must not
       // stop the others.
