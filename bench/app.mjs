@@ -9,13 +9,21 @@ import { step, Workflow, WorkflowModule, WorkflowOf, WorkflowService } from 'nes
 
 const nothing = async () => {};
 
-/** Five steps that do nothing. */
+/**
+ * Five steps that do nothing.
+ *
+ * @extends {WorkflowOf<null, { order: number }>}
+ */
 export class FiveSteps extends WorkflowOf {}
 Workflow({ name: 'FiveSteps', steps: ['one', 'two', 'three', 'four', 'five'].map((name) => step(name, nothing)) })(
   FiveSteps,
 );
 
-/** Three steps; the last body tells who waits for it. */
+/**
+ * Three steps; the last body tells who waits for it.
+ *
+ * @extends {WorkflowOf<null, { order: number }>}
+ */
 export class ThreeSteps extends WorkflowOf {
   /** @type {() => void} */
   static ended = () => {};

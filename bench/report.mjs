@@ -9,10 +9,21 @@ export function percentile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-/** @param {readonly (number | null)[]} values null when there are none */
-export function median(values) {
-  const known = values.filter((value) => value !== null);
-  return known.length ? percentile(known, 0.5) : null;
+/**
+ * Each figure's median over the rounds.
+ *
+ * @param {readonly import('./measurements.mjs').Throughput[]} rounds
+ * @returns {import('./measurements.mjs').Throughput}
+ */
+export function mediansOf(rounds) {
+  const median = (/** @type {number[]} */ values) => percentile(values, 0.5);
+  const starts = rounds.flatMap(({ startsPerSecond }) => startsPerSecond ?? []);
+  return {
+    startsPerSecond: starts.length ? median(starts) : null,
+    stepsPerSecond: median(rounds.map(({ stepsPerSecond }) => stepsPerSecond)),
+    commitsPerStep: median(rounds.map(({ commitsPerStep }) => commitsPerStep)),
+    walBytesPerStep: median(rounds.map(({ walBytesPerStep }) => walBytesPerStep)),
+  };
 }
 
 /** @param {any} result as run.mjs puts it together */

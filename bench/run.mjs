@@ -5,7 +5,7 @@ import os from 'node:os';
 import { openDatabase } from './database.mjs';
 import { ALL_MODES, NO_MODES } from './app.mjs';
 import { measureFloor, measureLatency, measureThroughput } from './measurements.mjs';
-import { median, percentile, printTable } from './report.mjs';
+import { mediansOf, percentile, printTable } from './report.mjs';
 
 const ROUNDS = 5;
 const RUNS = { batched: 4_000, unbatched: 800, floor: 4_000, latency: 200 };
@@ -32,17 +32,11 @@ try {
   const latencies = await measureLatency(database, RUNS.latency);
   say('latency measured');
 
-  const medians = Object.fromEntries(
-    Object.entries(rounds).map(([name, all]) => [
-      name,
-      Object.fromEntries(
-        ['startsPerSecond', 'stepsPerSecond', 'commitsPerStep', 'walBytesPerStep'].map((figure) => [
-          figure,
-          median(all.map((one) => /** @type {any} */ (one)[figure])),
-        ]),
-      ),
-    ]),
-  );
+  const medians = {
+    batched: mediansOf(rounds.batched),
+    unbatched: mediansOf(rounds.unbatched),
+    floor: mediansOf(rounds.floor),
+  };
   const result = {
     where,
     rounds: ROUNDS,

@@ -137,15 +137,15 @@ describe("runs that a user's transaction holds", () => {
     const runs = await workflows.startMany(Held, [{}, {}, {}, {}]);
     await suite.eventually(() => bodies.begun === runs.length, 'all bodies run');
     const [held, ...others] = runs;
-    const lock = await holdRuns(suite, [held!.id]);
+    const lock = await holdRuns(suite, [held.id]);
 
     bodies.all.open();
     await Promise.all(others.map((run) => suite.until(run, 'finished')));
     const later = await workflows.start(Held);
     await suite.until(later, 'finished');
-    expect((await held!.reload()).status).toBe('performing');
+    expect((await held.reload()).status).toBe('performing');
 
     await lock.release();
-    await suite.until(held!, 'finished');
+    await suite.until(held, 'finished');
   });
 });

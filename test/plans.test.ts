@@ -89,11 +89,11 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       const id = randomUUID();
       return { id, subjectType: 'Order', subjectId: id, args: '{}', idempotencyKey: id, actor: 'app', reason: null };
     });
-  const run = () => ({ id: known[0]!.workflow_id, current_step: 'one' }) as RunRow;
+  const run = () => ({ id: known[0].workflow_id, current_step: 'one' }) as RunRow;
   const startOf = { workflow: 'Class0', digest: '', first: NEXT, rerunOf: null };
 
   /** What the engine does, with the connection it does it by, and the indexes it goes by. */
-  const statements: Record<string, { indexes: string[]; send(connection: Connection): Promise<unknown> }> = {
+  const statements: Record<string, { indexes: string[]; send: (connection: Connection) => Promise<unknown> }> = {
     'the claim of one row': {
       indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => claim(connection, FILTER, WORKER, 1),
@@ -121,8 +121,8 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       send: (connection) =>
         applyChange(connection, {
           run: { id: run().id, from: 'performing', to: 'ready' },
-          close: { id: known[0]!.id, from: 'in_progress', to: 'completed', outcome: 'completed' },
-          open: { schedule: NEXT, after: known[0]!.id },
+          close: { id: known[0].id, from: 'in_progress', to: 'completed', outcome: 'completed' },
+          open: { schedule: NEXT, after: known[0].id },
           events: [{ name: 'step_completed', about: 'closed', actor: 'system' }],
         }),
     },
@@ -147,16 +147,16 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
   };
 
   describe.each(Object.keys(statistics))('tables %s', (state) => {
-    beforeAll(() => statistics[state]!(), 240_000);
+    beforeAll(() => statistics[state](), 240_000);
 
     describe.each<Mode>(['force_custom_plan', 'force_generic_plan'])('under %s', (mode) => {
       test.each(Object.keys(statements))('%s stays on its indexes and below the cost of the JIT', async (name) => {
-        const { indexes, send } = statements[name]!;
+        const { indexes, send } = statements[name];
         const nodes = flat(await planOf(client, mode, send));
         expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).toEqual(
           [],
         );
-        expect(nodes[0]!['Total Cost']).toBeLessThan(JIT_ABOVE_COST);
+        expect(nodes[0]['Total Cost']).toBeLessThan(JIT_ABOVE_COST);
         const used = nodes.flatMap((node) => node['Index Name'] ?? []);
         expect([...new Set(used)].toSorted()).toEqual(indexes);
         // Once where it walks the lanes, once to look ahead: anything more reads the whole of it.
@@ -191,7 +191,7 @@ async function planOf(
     const { rows } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
       `explain (format json) execute hot${parameters}`,
     );
-    return rows[0]!['QUERY PLAN'][0]!.Plan;
+    return rows[0]['QUERY PLAN'][0].Plan;
   } finally {
     await client.query('deallocate hot');
   }

@@ -63,7 +63,7 @@ class Busy extends WorkflowOf<null, { number: number }> {
   }
 }
 
-const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)];
 
 /** What people and programs do to a run; resume more often, so that most runs get on. */
 const VERBS: readonly ((run: WorkflowHandle) => Promise<unknown>)[] = [
