@@ -33,6 +33,7 @@ const shared = {
   moduleNameMapper: {
     '^nestjs-pg-workflows$': '<rootDir>/libs/workflow/src/index.ts',
     '^nestjs-pg-workflows/migrations$': '<rootDir>/migrations/index.ts',
+    '^nestjs-pg-workflows/testing$': '<rootDir>/libs/workflow/src/testing/index.ts',
     // An import of ours may name the file that will be emitted (x.js); the source beside it is x.ts.
     '^(\\.{1,2}/.*)\\.js$': ['$1.js', '$1.ts'],
   },

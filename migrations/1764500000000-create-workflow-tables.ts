@@ -77,6 +77,7 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
         wait_for text,
         waiting_since timestamptz,
         timeout_at timestamptz,
+        stopped_timeout_at timestamptz,
         timed_out boolean not null default false,
         batch_size integer,
         job_name varchar(255),
@@ -110,6 +111,9 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
     await queryRunner.query(`
       create index workflow_steps_wait_deadline on ${table('workflow_steps')} (timeout_at)
         where status = 'waiting' and timeout_at is not null`);
+    await queryRunner.query(`
+      create index workflow_steps_due_to_join on ${table('workflow_steps')} (available_at)
+        where status = 'waiting' and available_at is not null`);
     await queryRunner.query(`
       create index workflow_steps_open_members on ${table('workflow_steps')} (parent_step_id, member_index)
         where parent_step_id is not null and status in ('scheduled', 'in_progress')`);

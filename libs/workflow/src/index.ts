@@ -37,7 +37,8 @@ export type { LoadsSubject } from './definition/subject-loader.js';
 
 export { WorkflowService, type StartOptions, type WorkflowType } from './service/workflow.service.js';
 export { WorkflowHandle, type ReadOptions } from './service/workflow.handle.js';
-export type { EventRecord, SignalRecord, StepError, StepRecord } from './service/records.js';
+export type { SignalOptions } from './service/signaller.js';
+export type { DeliveredSignal, EventRecord, SignalRecord, StepError, StepRecord } from './service/records.js';
 export type { By, VerbOptions } from './transition/by.js';
 
 export { WorkflowEntities } from './store/tables.js';
@@ -48,6 +49,7 @@ export { WorkflowStep } from './model/workflow-step.entity.js';
 export type { EventName, RunStatus, SignalStatus, StepOutcome, StepStatus, Verb } from './model/states.js';
 
 export { currentStep, type CurrentStep } from './observe/current-step.js';
+export type { WaitTimedOutMessage } from './observe/channels.js';
 export type { ErrorContext, ErrorReporter } from './observe/error-reporter.js';
 
 export * from './errors.js';

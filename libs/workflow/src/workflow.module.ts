@@ -3,6 +3,7 @@ import {
   Inject,
   Logger,
   Module,
+  Optional,
   type DynamicModule,
   type FactoryProvider,
   type ModuleMetadata,
@@ -13,7 +14,7 @@ import {
 import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import type { EngineParts } from './engine/engine.parts.js';
+import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { WorkflowEvent } from './model/workflow-event.entity.js';
 import { WorkflowRun } from './model/workflow-run.entity.js';
@@ -35,7 +36,7 @@ import {
   type WorkflowModuleOptions,
   type WorkflowSettings,
 } from './workflow.options.js';
-import { DISPATCHER_MODES, ENGINE_PARTS, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
+import { DISPATCHER_MODES, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
 export interface WorkflowOptionsFactory {
@@ -73,7 +74,10 @@ const RAW_OPTIONS = Symbol('WORKFLOW_OPTIONS');
 @Global()
 @Module({})
 export class WorkflowModule implements OnModuleInit {
-  constructor(@Inject(ModulesContainer) private readonly modules: ModulesContainer) {}
+  constructor(
+    @Inject(ModulesContainer) private readonly modules: ModulesContainer,
+    @Optional() @Inject(WORKFLOW_SETTINGS) private readonly settings?: WorkflowSettings,
+  ) {}
 
   /** @throws {WorkflowConfigurationError} for a setting that cannot be right */
   static forRoot(options: WorkflowModuleOptions = {}): DynamicModule {
@@ -83,7 +87,7 @@ export class WorkflowModule implements OnModuleInit {
 
   /** As `forRoot`, with options that come from other providers. */
   static forRootAsync(options: WorkflowModuleAsyncOptions): DynamicModule {
-    const { connection, imports = [] } = options;
+    const { connection, imports = [] } = assertAsyncOptions(options);
     const settings: Provider = {
       provide: WORKFLOW_SETTINGS,
       inject: [RAW_OPTIONS],
@@ -115,6 +119,12 @@ export class WorkflowModule implements OnModuleInit {
   }
 
   onModuleInit(): void {
+    if (!this.settings) {
+      throw new WorkflowConfigurationError(
+        'WorkflowModule was imported without its settings: import WorkflowModule.forRoot() or forRootAsync(), once, in the root module. ' +
+          'It is global, other modules need no import.',
+      );
+    }
     const imported = [...this.modules.values()].filter(({ metatype }) => metatype === WorkflowModule);
     if (imported.length === 1) return;
     throw new WorkflowConfigurationError(
@@ -124,12 +134,18 @@ export class WorkflowModule implements OnModuleInit {
   }
 }
 
+function assertAsyncOptions(options: unknown): WorkflowModuleAsyncOptions {
+  const given = (options ?? {}) as WorkflowModuleAsyncOptions;
+  const factories = [given.useFactory, given.useClass, given.useExisting].filter((one) => one !== undefined);
+  if (factories.length === 1 && typeof factories[0] === 'function') return given;
+  throw new WorkflowConfigurationError(
+    'WorkflowModule.forRootAsync takes { connection?, imports?, inject? } and one of useFactory (a function), useClass, useExisting (a class).',
+  );
+}
+
 function optionsProviders({ inject = [], useFactory, useClass, useExisting }: WorkflowModuleAsyncOptions): Provider[] {
   if (useFactory) return [{ provide: RAW_OPTIONS, inject, useFactory }];
-  const factory = useClass ?? useExisting;
-  if (!factory) {
-    throw new WorkflowConfigurationError('WorkflowModule.forRootAsync needs one of useFactory, useClass, useExisting.');
-  }
+  const factory = (useClass ?? useExisting)!;
   const options: Provider = {
     provide: RAW_OPTIONS,
     inject: [factory],

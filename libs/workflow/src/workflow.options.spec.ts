@@ -180,6 +180,17 @@ describe('settings', () => {
     expect(message).toMatch(allowed);
   });
 
+  test.each([
+    [{ guardTimeout: '25 days' }, 'guardTimeout'],
+    [{ sweepInterval: '25 days' }, 'sweepInterval'],
+    [{ worker: { pollInterval: '60 days' } }, 'worker.pollInterval'],
+    [{ worker: { shutdownGrace: '60 days' } }, 'worker.shutdownGrace'],
+    [{ worker: { lease: '60 days' } }, 'worker.lease'],
+  ])('DEF-20 %j is refused: a timer of the process that long would fire at once', (options, name) => {
+    expect(refused(options).message).toContain(`"${name}" is`);
+    expect(refused(options).message).toContain('at most 24 days');
+  });
+
   test('DEF-20 an option that does not exist is refused, and those that do are named', () => {
     expect(refused({ qeue: 'mail' }).message).toMatch(/no option "qeue".* queue, /);
     expect(refused({ worker: { quues: ['mail'] } }).message).toMatch(/no option "worker\.quues".*worker\.queues/);

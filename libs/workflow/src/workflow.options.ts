@@ -107,13 +107,13 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
     connection: check.optional('connection', check.name),
     queue: check.optional('queue', check.name) ?? 'default',
     retention: options.retention === null ? null : check.duration('retention', '30d', 1),
-    sweepInterval: check.duration('sweepInterval', '5m', 1),
+    sweepInterval: check.duration('sweepInterval', '5m', 1, LONGEST_TIMER),
     stallThreshold: check.duration('stallThreshold', '1h', 1),
     stallAction: check.oneOf('stallAction', ['pause', 'reattempt', 'cancel'], 'pause'),
     maxPayloadSize: check.whole('maxPayloadSize', 131_072, 2),
     errorBacktraceLines: check.whole('errorBacktraceLines', 50, 0),
     waitingVisibilityThreshold: check.duration('waitingVisibilityThreshold', '7d', 1),
-    guardTimeout: check.duration('guardTimeout', '30s', 1),
+    guardTimeout: check.duration('guardTimeout', '30s', 1, LONGEST_TIMER),
     appRevision: check.optional('appRevision', check.text) ?? revisionOf(process.env),
     worker: workerOf(check, options.worker),
     transaction: check.optional('transaction', check.callable) as WorkflowSettings['transaction'],
@@ -140,6 +140,9 @@ const KEYS = [
   'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'transaction', 'errorReporter',
 ]; // prettier-ignore
 
+/** A longer timer of Node's fires at once. */
+const LONGEST_TIMER = 24 * 24 * 60 * 60 * 1_000;
+
 const WORKER_KEYS = ['queues', 'concurrency', 'pollInterval', 'lease', 'listen', 'connections', 'shutdownGrace'];
 
 function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): WorkerSettings | false {
@@ -151,11 +154,11 @@ function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): Worke
   const settings: WorkerSettings = {
     queues: check.optional('queues', check.names) ?? null,
     concurrency: check.whole('concurrency', 50, 1),
-    pollInterval: check.duration('pollInterval', '1s', 1),
-    lease: check.duration('lease', '8s', 1000),
+    pollInterval: check.duration('pollInterval', '1s', 1, LONGEST_TIMER),
+    lease: check.duration('lease', '8s', 1000, LONGEST_TIMER),
     listen: check.optional('listen', check.booleanOrUrl) ?? true,
     connections: check.optional('connections', check.positiveWhole) ?? null,
-    shutdownGrace: check.duration('shutdownGrace', '25s', 0),
+    shutdownGrace: check.duration('shutdownGrace', '25s', 0, LONGEST_TIMER),
   };
   check.nothingElse(WORKER_KEYS);
   return settings;
@@ -188,14 +191,15 @@ class Checks {
     return parsed.value;
   }
 
-  duration(option: string, fallback: Duration, min: number): number {
+  duration(option: string, fallback: Duration, min: number, max = Infinity): number {
     const value = this.given[option] === undefined ? fallback : this.given[option];
     const parsed = parseDuration(value);
-    if (typeof parsed === 'number' && parsed >= min) return parsed;
+    if (typeof parsed === 'number' && parsed >= min && parsed <= max) return parsed;
+    const most = max === Infinity ? '' : ' and at most 24 days (it is a timer of the process)';
     throw this.wrong(
       option,
       value,
-      `a duration of at least ${min} ms: milliseconds, or text such as "15s" or "2 days"`,
+      `a duration of at least ${min} ms${most}: milliseconds, or text such as "15s" or "2 days"`,
     );
   }
 

@@ -2,8 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleD
 import { ModuleRef } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { AttemptRunner } from './engine/attempt-runner.js';
-import type { EngineParts } from './engine/engine.parts.js';
-import { WorkflowDefinitionError } from './errors.js';
+import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import type { Database } from './store/database.js';
 import { Notifier } from './store/notifier.js';
 import { checkSchema } from './store/schema-check.js';
@@ -11,8 +10,6 @@ import type { Wakeup } from './store/wakeup.js';
 import { Dispatcher, type DispatcherModes } from './worker/dispatcher.js';
 import { Listener } from './worker/listener.js';
 
-/** Injection token of what the engine works with. */
-export const ENGINE_PARTS = Symbol('ENGINE_PARTS');
 /** Injection token of the bus that wakes the worker. */
 export const WAKEUP = Symbol('WAKEUP');
 /** Injection token of the modes that the benchmark switches off. */
@@ -34,8 +31,9 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    const { database, settings } = this.parts;
-    this.refuseWhatDoesNotRunYet();
+    const { database, settings, registry } = this.parts;
+    // Looked for now, in a process without a worker too: what cannot be right must fail the boot.
+    registry.all();
     await database.connect((connection) => checkSchema(connection, database.dataSource));
     const isolation = await database.readIsolation();
     if (isolation !== 'read committed') {
@@ -97,18 +95,6 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
       return this.moduleRef.get(SchedulerRegistry, { strict: false });
     } catch {
       return new SchedulerRegistry();
-    }
-  }
-
-  /** Waiting steps and fan-outs can be declared; this version has no engine for them. */
-  private refuseWhatDoesNotRunYet(): void {
-    for (const { definition } of this.parts.registry.all()) {
-      const step = definition.steps.find(({ waitFor, kind }) => waitFor !== null || kind === 'fan_out');
-      if (!step) continue;
-      throw new WorkflowDefinitionError(
-        `${definition.name}, step "${step.name}": ${step.waitFor ? 'waitFor' : '@FanOut'} does not run in this version of ` +
-          'nestjs-pg-workflows yet. Take the step out, or wait for the next version.',
-      );
     }
   }
 }

@@ -37,6 +37,9 @@ export function Workflow(options: WorkflowOptions = {}): (target: AnyClass) => v
 /**
  * A step: the method is its body. Steps run in the order in which they stand in the class.
  *
+ * A `waitFor` that carries the type of its payload (`defineSignal`, `matcher`) is held to the method's `Ctx<this, typeof Signal>`;
+ * a bare name is not.
+ *
  * @example
  * ```ts
  * @Step({ wait: '7 days', skipIf: 'alreadyReviewed' })
@@ -45,7 +48,7 @@ export function Workflow(options: WorkflowOptions = {}): (target: AnyClass) => v
  */
 export function Step<Signal extends WaitFor | null = null>(
   options: StepOptions<Signal> = {},
-): MethodDecoratorOf<(ctx: StepContext<any, any, Signal>, ...rest: never[]) => unknown> {
+): MethodDecoratorOf<(ctx: StepContext<any, any, Signal extends string ? any : Signal>, ...rest: never[]) => unknown> {
   refuseBareUse('Step', [...arguments]);
   return (target, key, descriptor) => {
     const method = methodOf('Step', target, key, descriptor);

@@ -255,3 +255,27 @@ describe('a plain step', () => {
     expect(of(Guarded).first.plain).toBe(false);
   });
 });
+
+describe('bodies and names that could not run', () => {
+  it('DEF-08 refuses a generator as a body: calling it would run nothing of it', () => {
+    expect(() => {
+      @Workflow()
+      class Generates {
+        @Step() *one() {}
+      }
+      return Generates;
+    }).toThrow('Generates, step "one": its body is a generator (function*)');
+    expect(() => Workflow({ steps: [step('one', async function* () {} as never)] })(class Listed {})).toThrow(
+      'Listed, step "one": its body is a generator (function*)',
+    );
+  });
+
+  it('STA-26 refuses half a surrogate pair in a name: the database would store another one', () => {
+    expect(() => Workflow({ name: 'L\ud800', steps: [step('one', async () => {})] })(class Half {})).toThrow(
+      '"name" is',
+    );
+    expect(() => Workflow({ steps: [step('a\ud800', async () => {})] })(class HalfStep {})).toThrow(
+      WorkflowDefinitionError,
+    );
+  });
+});

@@ -32,6 +32,9 @@ export type FanOutJobOptions = Pick<JobOptions, 'queue' | 'priority' | 'wait'>;
 
 const KEYS = ['queue', 'priority', 'wait', 'waitUntil'] as const satisfies readonly (keyof JobOptions)[];
 const MEMBER_KEYS = ['queue', 'priority', 'wait'] as const satisfies readonly (keyof FanOutJobOptions)[];
+/** Dates that PostgreSQL and JavaScript both can write. */
+const EARLIEST = new Date(0);
+const LATEST = new Date('9999-12-31T23:59:59.999Z');
 const INT4 = { min: -2_147_483_648, max: 2_147_483_647 };
 
 /** Checks `jobOptions` of a class or a step. */
@@ -83,6 +86,6 @@ function checkWait(value: unknown, place: Place, option: string): number {
 
 function checkMoment(value: unknown, place: Place, option: string): Date {
   // A copy: a Date can be changed after the class was checked.
-  if (value instanceof Date && !Number.isNaN(value.getTime())) return new Date(value);
-  throw badOption(place, option, value, 'a valid Date');
+  if (value instanceof Date && value >= EARLIEST && value <= LATEST) return new Date(value);
+  throw badOption(place, option, value, 'a valid Date between 1970 and 9999');
 }

@@ -93,6 +93,8 @@ export function fits(waitFor: SignalMatcher, signal: ReceivedSignal): boolean {
   const answer: unknown = waitFor.matches(signal);
   // A promise is truthy: an async matcher would take every signal.
   if (typeof (answer as { then?: unknown } | null | undefined)?.then === 'function') {
+    // Nobody waits for it: its rejection must not end the process.
+    Promise.resolve(answer).catch(() => undefined);
     throw definitionError(
       { owner: `Matcher "${matcherName(waitFor)}"` },
       'matches() returned a promise; it must be synchronous.',

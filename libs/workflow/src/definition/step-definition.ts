@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { Callable } from './callable.js';
 import { hasMethod, type AnyClass } from './class-value.js';
 import type { BatchFailureAction, StepDefinition, TimeoutAction } from './definition.js';
@@ -52,14 +53,27 @@ function bodyOf({ name, kind, body, place }: NamedStep, target: AnyClass): StepD
       throw definitionError(place, 'a removed step has no body.');
     };
   }
-  if (body) return (instance, ...args) => body.apply(instance, args);
+  if (body) {
+    refuseGenerator(body, place);
+    return (instance, ...args) => body.apply(instance, args);
+  }
   if (!hasMethod(target, name)) {
     throw definitionError(
       place,
       `there is no method "${name}" in the class, and no function was given; write one of them.`,
     );
   }
+  refuseGenerator((target.prototype as Record<string, unknown>)[name], place);
   return (instance, ...args) => (instance as Record<string, (...args: unknown[]) => unknown>)[name]!(...args);
+}
+
+/** Calling a generator runs nothing of it: the step would complete without its body. */
+function refuseGenerator(body: unknown, place: Place): void {
+  if (!types.isGeneratorFunction(body)) return;
+  throw definitionError(
+    place,
+    'its body is a generator (function*), which nobody would run; write a function or an async function.',
+  );
 }
 
 /** An option that would do nothing is a mistake. */

@@ -8,7 +8,8 @@ import { contextOf, contextWithoutData, runBody } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { outcomeOfError } from './policies.js';
-import { settleOne, type Settlement } from './settle-one.js';
+import { settleOne } from './settle-one.js';
+import type { Settlement } from './settlement.js';
 import { recordLate, runTransactional } from './transactional.js';
 
 /** An attempt whose row is in progress under our claim. */
@@ -79,7 +80,7 @@ export class AttemptRunner {
       }
       if (result.body.threw) return this.settleError(attempt, context, result.body.error, settle);
     } else {
-      const body = await runBody(attempt, context);
+      const body = await runBody(this.parts, attempt, context);
       if (body.threw) return this.settleError(attempt, context, body.error, settle);
     }
     const { verb, storedOutput: output } = context;

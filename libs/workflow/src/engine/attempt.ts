@@ -1,14 +1,18 @@
 import type { StepDefinition } from '../definition/definition.js';
 import type { EntityReference } from '../model/entity-reference.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
+import { Abortable } from './abortable.js';
+import type { Gate } from './gate.js';
+import type { LiveBatch } from './live-batch.js';
 
 /** One attempt that this process holds: its row is in progress under our claim. */
-export class Attempt {
+export class Attempt extends Abortable {
   /** Its place in a run that goes on in place: 1 for an attempt that was claimed by itself. */
   chain = 1;
-  private controller: AbortController | undefined;
-  private abortReason: unknown;
-  private aborted = false;
+  /** Its place at the signal it waits for; null in a step without `waitFor`. */
+  gate: Gate | null = null;
+  /** What its body added, when it is a fan-out whose body has run. */
+  batch: LiveBatch | null = null;
 
   constructor(
     readonly workflow: LoadedWorkflow,
@@ -26,26 +30,12 @@ export class Attempt {
       readonly args: unknown;
       readonly subject: EntityReference | null;
     },
-  ) {}
+  ) {
+    super();
+  }
 
   /** As errors name it. */
   get label(): string {
     return `${this.workflow.definition.name}, step "${this.step.name}"`;
-  }
-
-  get abortSignal(): AbortSignal {
-    if (!this.controller) {
-      this.controller = new AbortController();
-      if (this.aborted) this.controller.abort(this.abortReason);
-    }
-    return this.controller.signal;
-  }
-
-  /** Asks the body to stop. The first reason stays. */
-  abort(reason: unknown): void {
-    if (this.aborted) return;
-    this.aborted = true;
-    this.abortReason = reason;
-    this.controller?.abort(reason);
   }
 }

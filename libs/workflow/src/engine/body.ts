@@ -3,6 +3,7 @@ import { deepFreeze, deserialize, deserializeNow, needsLoading } from '../model/
 import type { EntityManager } from 'typeorm';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
+import { LiveBatch } from './live-batch.js';
 import { LiveContext } from './live-context.js';
 import { isStepVerb } from './verb.js';
 
@@ -36,13 +37,18 @@ export function contextWithoutData(parts: EngineParts, attempt: Attempt, error: 
 }
 
 /** Calls the step's body. What it returns is ignored; what it throws is the result, unless a verb was called. */
-export async function runBody(attempt: Attempt, context: LiveContext): Promise<BodyResult> {
+export async function runBody(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<BodyResult> {
   context.enter('body');
+  const { step, workflow } = attempt;
+  // A new one each time: a transactional body may run again.
+  attempt.batch = step.kind === 'fan_out' ? new LiveBatch(attempt, parts) : null;
   try {
-    await inStep(attempt, () => attempt.step.body(attempt.workflow.instance, context));
+    await inStep(attempt, () => step.body(workflow.instance, context, attempt.batch));
     return { threw: false };
   } catch (error) {
     return context.verb || isStepVerb(error) ? { threw: false } : { threw: true, error };
+  } finally {
+    attempt.batch?.close();
   }
 }
 

@@ -5,6 +5,9 @@ import type { WorkerIdentity } from '../store/claim.js';
 import type { Database } from '../store/database.js';
 import type { WorkflowSettings } from '../workflow.options.js';
 
+/** Injection token of what the engine works with. */
+export const ENGINE_PARTS = Symbol('ENGINE_PARTS');
+
 /** What the engine works with. */
 export interface EngineParts {
   readonly database: Database;

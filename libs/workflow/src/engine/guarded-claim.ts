@@ -1,21 +1,28 @@
 import { call } from '../definition/callable.js';
+import { matcherName } from '../definition/signal.js';
+import type { WaitDeadline } from '../definition/wait-timeout.js';
 import type { StepDefinition } from '../definition/definition.js';
 import { StepNotDefinedError, StepTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import { isLegal } from '../model/states.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
-import { transactionStatus, type Connection } from '../store/connection.js';
+import type { Connection } from '../store/connection.js';
 import { isAborted } from '../store/database.js';
 import { currentRow, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
+import { claimSignal } from '../store/signals.js';
 import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
+import { park } from '../store/wait.js';
 import { applyMove } from '../transition/change-run.js';
 import { endAttempt, outcomeOf } from '../transition/outcomes.js';
 import { Attempt } from './attempt.js';
-import { contextOf, inStep } from './body.js';
+import { contextOf } from './body.js';
 import type { EngineParts } from './engine.parts.js';
+import { deadlineOf, Gate } from './gate.js';
 import type { LiveContext } from './live-context.js';
+import { patiently } from './patience.js';
+import { askUnderLock, GUARDS, swallowedError, tookTooLong } from './under-lock.js';
 
 /** What came of a due row that needs a transaction of its own. */
 export type GuardedClaim =
@@ -23,6 +30,8 @@ export type GuardedClaim =
   | { readonly kind: 'dropped' }
   /** A guard, a gravestone or a missing step ended the attempt. */
   | { readonly kind: 'ended'; readonly report: { readonly error: unknown; readonly context: ErrorContext } | null }
+  /** No signal was there: the run waits, until this many milliseconds from now when its wait has a deadline. */
+  | { readonly kind: 'parked'; readonly deadlineIn: number | null }
   /** The body is to run. */
   | { readonly kind: 'started'; readonly attempt: Attempt; readonly context: LiveContext | null }
   /** A guard threw: the row is in progress, and the policies decide. */
@@ -57,25 +66,41 @@ export async function claimGuarded(
   due: { id: string; workflowId: string },
   { evenIfNotDue = false } = {},
 ): Promise<GuardedClaim> {
+  const { guardTimeout } = parts.settings;
+  const asking: Asking = { since: performance.now(), attempt: null };
   try {
-    return await parts.database.sharedTransaction(parts.settings.guardTimeout * 2, (transaction) =>
-      lockAndDecide(parts, transaction, due, evenIfNotDue),
+    return await parts.database.sharedTransaction(guardTimeout * 2, (transaction) =>
+      lockAndDecide(parts, transaction, due, evenIfNotDue, asking),
     );
   } catch (error) {
-    if (!(error instanceof GuardFailed)) throw error;
-    const { attempt, context, thrown } = error;
+    const failed = error instanceof GuardFailed ? error : cutOff(asking, guardTimeout);
+    if (!failed) throw error;
+    const { attempt, context, thrown } = failed;
     if (!(await takeForPolicies(parts, attempt, evenIfNotDue))) return { kind: 'dropped' };
     return { kind: 'threw', attempt, context, error: thrown };
   }
 }
 
+/** Whose guards are being asked, and since when. */
+interface Asking {
+  since: number;
+  attempt: Attempt | null;
+}
+
+/** Synchronous code held on for so long that the server ended the transaction over it: no cut connection, a time-out. */
+function cutOff({ since, attempt }: Asking, guardTimeout: number): GuardFailed | null {
+  if (!attempt || performance.now() - since < guardTimeout) return null;
+  return new GuardFailed(attempt, null, tookTooLong(attempt, GUARDS, guardTimeout));
+}
+
 async function lockAndDecide(
   parts: EngineParts,
   transaction: Transaction,
-  due: { id: string; workflowId: string },
+  scheduled: { id: string; workflowId: string },
   evenIfNotDue: boolean,
+  asking: Asking,
 ): Promise<GuardedClaim> {
-  const locked = await lockDue(parts, transaction.connection, due, evenIfNotDue);
+  const locked = await lockDue(parts, transaction.connection, scheduled, evenIfNotDue);
   if (!locked) return { kind: 'dropped' };
   const { run, row, workflow } = locked;
   const step = workflow.definition.step(row.step_name);
@@ -83,17 +108,44 @@ async function lockAndDecide(
   if (step.kind === 'removed') return end(parts, transaction, locked, 'skipped');
 
   const attempt = attemptOf(workflow, step, run, row);
-  const { verdict, context } = await askGuards(parts, transaction, attempt);
+  asking.since = performance.now();
+  asking.attempt = attempt;
+  const { verdict, context } = await askGuards(parts, transaction, locked, attempt);
+  asking.attempt = null;
+  // Without a body nobody uses the context any more.
+  if (verdict !== null) context?.enter('ended');
   try {
-    if (verdict) return await end(parts, transaction, locked, verdict);
-    const claimNo = await takeRow(transaction.connection, { id: row.id, workflowId: run.id }, parts.worker, true);
-    return claimNo === undefined ? { kind: 'dropped' } : { kind: 'started', attempt, context };
+    if (verdict === 'cancelled' || verdict === 'skipped') return await end(parts, transaction, locked, verdict);
+    return await startOrPark(parts, transaction.connection, attempt, context, verdict);
   } catch (error) {
     // A query's error reaches the guard that swallows it before the driver learns what became of the transaction.
-    if (isAborted(error)) throw new GuardFailed(attempt, context, swallowedError(attempt));
+    if (isAborted(error)) throw new GuardFailed(attempt, context, swallowedError(attempt, GUARDS));
     throw error;
   }
 }
+
+/** The guards let the attempt pass: it waits for its signal, or its body is to run. */
+async function startOrPark(
+  parts: EngineParts,
+  connection: Connection,
+  attempt: Attempt,
+  context: LiveContext | null,
+  wait: { readonly deadline: WaitDeadline | null } | null,
+): Promise<GuardedClaim> {
+  const { row, step, gate } = attempt;
+  if (wait) {
+    return { kind: 'parked', deadlineIn: await park(connection, row, matcherName(step.waitFor!), wait.deadline) };
+  }
+  const signal = await gate?.find();
+  if (signal) await claimSignal(connection, signal.id, row.id, signal.status === 'pending');
+  const claimNo = await takeRow(connection, row, parts.worker, true);
+  if (claimNo === undefined) return { kind: 'dropped' };
+  gate?.pass();
+  return { kind: 'started', attempt, context };
+}
+
+/** What guards and gate decided; null: the body is to run. */
+type Verdict = 'cancelled' | 'skipped' | { readonly deadline: WaitDeadline | null } | null;
 
 interface LockedDue {
   readonly run: RunRow;
@@ -116,89 +168,52 @@ async function lockDue(
   return row.due || evenIfNotDue ? { run, row, workflow } : undefined;
 }
 
-/** Cancel guards first, then `skipIf`, in the transaction that holds the run's lock and within `guardTimeout`. */
+/** Cancel guards first, then `skipIf`, then the gate, in the transaction that holds the run's lock and within `guardTimeout`. */
 async function askGuards(
   parts: EngineParts,
   transaction: Transaction,
+  { run, row }: LockedDue,
   attempt: Attempt,
-): Promise<{ verdict: 'cancelled' | 'skipped' | null; context: LiveContext | null }> {
+): Promise<{ verdict: Verdict; context: LiveContext | null }> {
   const { workflow, step } = attempt;
   const { cancelGuards } = workflow.definition;
-  if (!cancelGuards.length && step.skipIf === null) return { verdict: null, context: null };
+  if (!cancelGuards.length && step.skipIf === null && step.waitFor === null) return { verdict: null, context: null };
   const { connection } = transaction;
   let context: LiveContext | null = null;
-  const ask = async () => {
+  const ask = async (): Promise<Verdict> => {
+    if (step.waitFor) attempt.gate = await Gate.open(parts, connection, run, row, step.waitFor);
     context = await contextOf(parts, attempt, connection.manager);
     context.enter('guard');
     for (const guard of cancelGuards) if (await call(guard, workflow.instance, context)) return 'cancelled';
-    return step.skipIf !== null && (await call(step.skipIf, workflow.instance, context)) ? 'skipped' : null;
+    if (step.skipIf !== null && (await call(step.skipIf, workflow.instance, context))) return 'skipped';
+    const { gate } = attempt;
+    if (!gate || gate.timedOut || (await gate.find())) return null;
+    return { deadline: await deadlineOf(step, workflow.instance, context) };
   };
   try {
-    const verdict = await withinTime(parts, connection, attempt, () => inStep(attempt, ask));
-    assertOpen(attempt, transactionStatus(connection.client));
+    const verdict = await askUnderLock(parts, connection, attempt, GUARDS, ask);
     return { verdict, context };
   } catch (error) {
+    // A connection that was cut is no failure of the guards: the claim is rolled back, and made again.
+    if (!(error instanceof StepTimedOutError) && (await connection.isLost())) throw error;
     throw new GuardFailed(attempt, context, error);
   } finally {
+    attempt.gate?.close();
     // TypeScript does not see the assignment in the closure.
     if (context) (context as LiveContext).transactionManager = undefined;
   }
 }
 
-function swallowedError({ label }: Attempt): Error {
-  return new Error(
-    `${label}: a guard's query failed in the database, and the guard went on. Let its error pass to the policies.`,
-  );
-}
-
-function assertOpen(attempt: Attempt, status: ReturnType<typeof transactionStatus>): void {
-  if (status === 'E') throw swallowedError(attempt);
-  if (status === 'I') {
-    throw new Error(
-      `${attempt.label}: a guard ended its transaction itself, and gave the run's lock away with it. Leave commit and rollback to the engine.`,
-    );
-  }
-}
-
-/** Bounds the guards: what they still wait for in the database is cancelled there, so that the lock is given back. */
-async function withinTime<T>(
-  { database, settings }: EngineParts,
-  connection: Connection,
-  attempt: Attempt,
-  ask: () => Promise<T>,
-): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  let isLate = false;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      isLate = true;
-      const error = new StepTimedOutError(
-        `${attempt.label}: its guards took longer than guardTimeout (${settings.guardTimeout} ms); they hold the run's lock, so keep ` +
-          'them short. What they wrote was rolled back.',
-      );
-      attempt.abort(error);
-      database.cancelQuery(connection).then(
-        () => reject(error),
-        () => reject(error),
-      );
-    }, settings.guardTimeout);
-  });
-  const asked = ask();
-  await Promise.race([asked, late]).catch(() => undefined);
-  clearTimeout(timer);
-  // What the cancelled query threw, or what the guard made of it, is no longer asked for. And the cancellation must have been
-  // sent before anything else is: it would hit that.
-  if (isLate) await late;
-  return asked;
-}
-
 /** In a transaction of its own, after the guards' was rolled back: the row is in progress, but its body was never begun. */
 function takeForPolicies(parts: EngineParts, { row }: Attempt, evenIfNotDue: boolean): Promise<boolean> {
-  return parts.database.engineTransaction(async ({ connection }) => {
-    const locked = await lockDue(parts, connection, row, evenIfNotDue);
-    if (!locked || locked.row.claim_no + 1 !== row.claimNo) return false;
-    return (await takeRow(connection, row, parts.worker, false)) !== undefined;
-  });
+  // The connection that was cut over it may have gone back to the pool before anybody noticed.
+  return patiently(parts.database, () =>
+    parts.database.engineTransaction(async ({ connection }) => {
+      const locked = await lockDue(parts, connection, row, evenIfNotDue);
+      if (!locked || locked.row.claim_no + 1 !== row.claimNo) return false;
+      return (await takeRow(connection, row, parts.worker, false)) !== undefined;
+    }),
+  );
 }
 
 async function end(
@@ -235,7 +250,8 @@ async function pauseOnMissingStep(
   return { kind: 'ended', report: { error, context } };
 }
 
-function attemptOf(workflow: LoadedWorkflow, step: StepDefinition, run: RunRow, row: StepRow): Attempt {
+/** The attempt that a claim of this row would make. */
+export function attemptOf(workflow: LoadedWorkflow, step: StepDefinition, run: RunRow, row: StepRow): Attempt {
   return new Attempt(
     workflow,
     step,

@@ -65,22 +65,22 @@ export class LiveContext extends StepContext {
 
   get receivedSignal(): any {
     this.assertLive('receivedSignal');
-    return null;
+    return this.attemptInHand.gate?.signal ?? null;
   }
 
   get timedOut(): boolean {
     this.assertLive('timedOut');
-    return false;
+    return this.attemptInHand.gate?.timedOut ?? false;
   }
 
   get woken(): boolean {
     this.assertLive('woken');
-    return false;
+    return this.attemptInHand.gate?.woken ?? false;
   }
 
   async signalReady(): Promise<boolean> {
     this.assertLive('signalReady');
-    return false;
+    return ((await this.attemptInHand.gate?.find()) ?? null) !== null;
   }
 
   requireSubject(): any {
@@ -105,6 +105,8 @@ export class LiveContext extends StepContext {
 
   async outputOf<Values extends object>(step: string): Promise<Values | null> {
     this.assertLive('outputOf');
+    // No step can have such a name, and PostgreSQL would refuse to look for it.
+    if (typeof step !== 'string' || step.includes('\0')) return null;
     return ((await readOutputs(this.parts, this.attemptInHand, step, this.transactionManager))[step] as Values) ?? null;
   }
 
@@ -129,11 +131,11 @@ export class LiveContext extends StepContext {
     return this.end('finish', 'finished');
   }
 
-  reattempt(options: { wait?: Duration } = {}): never {
-    const wait = parseDuration(options.wait ?? 0);
+  reattempt(options?: { wait?: Duration } | null): never {
+    const wait = parseDuration(options?.wait ?? 0);
     if (typeof wait !== 'number') {
       const place = { owner: this.workflowName, step: this.stepName };
-      throw badOption(place, 'reattempt({ wait })', options.wait, wait.problem);
+      throw badOption(place, 'reattempt({ wait })', options?.wait, wait.problem);
     }
     return this.end('reattempt', 'reattempted', wait);
   }

@@ -6,10 +6,9 @@ import { changeRun } from '../transition/change-run.js';
 import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
+import type { Settlement } from './settlement.js';
+import { openBatch } from './open-batch.js';
 import { patiently } from './patience.js';
-
-/** What became of an outcome: `late` when nobody wanted it any more, `gone` when the run itself was deleted. */
-export type Settlement = 'settled' | 'late' | 'gone';
 
 /** Data, constraint and limit errors: the outcome itself cannot be stored. */
 const OF_THE_OUTCOME = new Set(['22', '23', '54']);
@@ -41,14 +40,17 @@ function settlePatiently(parts: EngineParts, attempt: Attempt, outcome: Outcome)
 
 /** Applies it in a transaction that is open. The claim's number fences it: an attempt that was taken from us changes nothing. */
 export async function settleWithin(
-  { settings }: EngineParts,
+  parts: EngineParts,
   transaction: Transaction,
-  { row, workflow }: Attempt,
+  attempt: Attempt,
   outcome: Outcome,
 ): Promise<Settlement> {
+  const { row, workflow, batch } = attempt;
+  // A fan-out's body that returned has not completed its step: the batch it added will.
+  if (batch && outcome.kind === 'completed') return openBatch(parts, transaction, attempt, batch, outcome.output);
   const changed = await changeRun(transaction, row.workflowId, (locked) => {
     const ours = locked.row.id === row.id && locked.row.status === 'in_progress' && locked.row.claim_no === row.claimNo;
-    return ours ? endAttempt(workflow.definition, locked, outcome, { defaultQueue: settings.queue }) : null;
+    return ours ? endAttempt(workflow.definition, locked, outcome, { defaultQueue: parts.settings.queue }) : null;
   });
   if (changed === undefined) return 'gone';
   return changed === null ? 'late' : 'settled';

@@ -1,3 +1,4 @@
+import { StepTimedOutError } from '../errors.js';
 import { isAborted, isRetryable } from '../store/database.js';
 import { recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
@@ -6,7 +7,8 @@ import type { Attempt } from './attempt.js';
 import { contextOf, runBody, type BodyResult } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
-import { settleWithin, type Settlement } from './settle-one.js';
+import { settleWithin } from './settle-one.js';
+import type { Settlement } from './settlement.js';
 
 /** How often a body is run in one attempt when it meets deadlocks or serialization failures. */
 const TRIES = 3;
@@ -44,7 +46,11 @@ export async function runTransactional(
       return await once(parts, attempt, context);
     } catch (error) {
       if (error instanceof RolledBack) return error.result;
-      if (!isRetryable(error) || number === TRIES) return { kind: 'unsettled', body: { threw: true, error } };
+      if (isRetryable(error) && number < TRIES) continue;
+      // A body that went on past its time-out was cut off with its transaction: the time-out is what there is to tell.
+      const { abortedWith } = attempt;
+      const cause = abortedWith instanceof StepTimedOutError ? abortedWith : error;
+      return { kind: 'unsettled', body: { threw: true, error: cause } };
     } finally {
       context.transactionManager = undefined;
     }
@@ -56,7 +62,7 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
   let settled: TransactionalResult | undefined;
   await parts.database.sharedTransaction(idleLimit, async (transaction) => {
     context.transactionManager = transaction.connection.manager;
-    const body = await runBody(attempt, context);
+    const body = await runBody(parts, attempt, context);
     if (body.threw && isRetryable(body.error)) throw body.error;
     if (body.threw || context.verb?.kind === 'reattempted') throw new RolledBack({ kind: 'unsettled', body });
     await assertOpen(attempt, transaction);

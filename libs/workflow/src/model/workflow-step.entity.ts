@@ -91,6 +91,10 @@ export class WorkflowStep {
   @Column({ name: 'timeout_at', type: 'timestamptz', nullable: true })
   timeoutAt!: Date | null;
 
+  /** That deadline while its run is paused: the clock is stopped. */
+  @Column({ name: 'stopped_timeout_at', type: 'timestamptz', nullable: true })
+  stoppedTimeoutAt!: Date | null;
+
   /** Woken by its deadline, not by a signal. */
   @Column({ name: 'timed_out', type: 'boolean', default: false })
   timedOut!: boolean;

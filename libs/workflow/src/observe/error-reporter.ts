@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
 
 /** Where an error came from. */
@@ -23,32 +24,17 @@ export interface ErrorReporter {
   report(error: unknown, context: ErrorContext): void | Promise<void>;
 }
 
-/** The default: one line of Nest's logger. */
+/** The default: a line of Nest's logger with the application's own frames; a warning, as long as the step is tried again. */
 export class LoggingErrorReporter implements ErrorReporter {
   private readonly logger = new Logger('Workflow');
 
   report(error: unknown, context: ErrorContext): void {
     const { workflowClass, workflowId, stepName, attempt, outcome } = context;
-    this.logger.error(
-      `workflow=${workflowId} class=${workflowClass} step=${stepName} attempt=${attempt} ended as ${outcome}: ${summary(error)}`,
-      stackOf(error),
-    );
-  }
-}
-
-/** Anything can be thrown, also what throws when it is looked at. */
-function stackOf(error: unknown): string | undefined {
-  try {
-    return error instanceof Error ? error.stack : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function summary(error: unknown): string {
-  try {
-    return error instanceof Error ? `${error.name}: ${error.message}` : `${String(error)} was thrown`;
-  } catch {
-    return 'something that cannot be shown was thrown';
+    const { class: name, message, backtrace } = captureError(error, { backtraceLines: 10 });
+    const line =
+      `workflow=${workflowId} class=${workflowClass} step=${stepName} attempt=${attempt} ended as ${outcome}: ` +
+      `${name}: ${message}`;
+    if (outcome === 'reattempted') this.logger.warn(line);
+    else this.logger.error(line, backtrace ?? undefined);
   }
 }

@@ -1,4 +1,4 @@
-import type { DataSource, EntityManager, EntityMetadata } from 'typeorm';
+import type { DataSource, EntityManager, EntityMetadata, QueryRunner } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import { UnserializableValueError, WorkflowDefinitionError } from '../errors.js';
 import type { EntityReference, EntityReferences } from '../model/entity-reference.js';
@@ -11,6 +11,8 @@ import type { LoadedSubjectLoader } from './workflow.explorer.js';
  * that knows its class, or by a `@SubjectLoader`.
  */
 export class Subjects implements EntityReferences {
+  private readonly lines = new WeakMap<QueryRunner, Promise<unknown>>();
+
   /** @param dataSources the one with the workflow tables first */
   constructor(
     private readonly dataSources: readonly DataSource[],
@@ -21,6 +23,12 @@ export class Subjects implements EntityReferences {
   subjectReference(definition: WorkflowDefinition, subject: unknown): EntityReference | null {
     if (subject === undefined || subject === null) return null;
     if (typeof subject !== 'object') throw this.unknownSubject(definition, typeof subject);
+    const isPlain = Object.getPrototypeOf(subject) === Object.prototype;
+    if (definition.subject && !isPlain && !(subject instanceof definition.subject)) {
+      throw new UnserializableValueError(
+        `${definition.name} is about a ${definition.subject.name}: its subject cannot be a ${subject.constructor?.name}.`,
+      );
+    }
     const reference = this.referenceOf(subject) ?? this.declaredReference(definition, subject);
     if (reference === null) throw this.unknownSubject(definition, subject.constructor?.name ?? 'an object');
     if (reference === 'unsaved') {
@@ -58,7 +66,19 @@ export class Subjects implements EntityReferences {
       );
     }
     const within = manager?.connection === metadata.connection ? manager : metadata.connection.manager;
-    return within.getRepository(metadata.target).findOne({ where: whereIdIs(metadata, reference.id) });
+    const find = () => within.getRepository(metadata.target).findOne({ where: whereIdIs(metadata, reference.id) });
+    return within.queryRunner ? this.inLine(within.queryRunner, find) : find();
+  }
+
+  /** A transaction has one connection, which answers one query at a time: what it loads is loaded one by one. */
+  private inLine<T>(queryRunner: QueryRunner, find: () => Promise<T>): Promise<T> {
+    const before = this.lines.get(queryRunner) ?? Promise.resolve();
+    const found = before.then(find);
+    this.lines.set(
+      queryRunner,
+      found.catch(() => undefined),
+    );
+    return found;
   }
 
   /** A plain object that stands for the declared subject: `{ id: 5 }`. */

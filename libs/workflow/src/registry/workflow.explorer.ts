@@ -50,6 +50,8 @@ export class WorkflowExplorer {
         registry.add({ definition, instance: wrapper.instance as object });
         this.warnOfShortName(definition.name, target);
       }
+      const job = jobOf(target);
+      if (job) registry.addJob({ definition: job, instance: wrapper.instance as object });
       if (loader) subjectLoaders.push({ ...loader, instance: wrapper.instance as LoadsSubject<unknown> });
     }
     return { registry, subjectLoaders, dataSources: [...dataSources] };

@@ -1,4 +1,5 @@
 import type { WorkflowDefinition } from '../definition/definition.js';
+import type { JobDefinition } from '../definition/job.js';
 import { definitionOf } from '../definition/declarations.js';
 import { WorkflowDefinitionError } from '../errors.js';
 
@@ -9,21 +10,34 @@ export interface LoadedWorkflow {
   readonly instance: object;
 }
 
-/** The workflow classes of this process, by name. */
+/** A fan-out job's handler as this process has it. */
+export interface LoadedJob {
+  readonly definition: JobDefinition;
+  /** The provider that Nest made. */
+  readonly instance: object;
+}
+
+/** The workflow classes and job handlers of this process, by name. They share their names: one column of the tables holds both. */
 export class WorkflowRegistry {
   private readonly workflows = new Map<string, LoadedWorkflow>();
+  private readonly handlers = new Map<string, LoadedJob>();
 
   /** @throws {WorkflowDefinitionError} when another class has the name already */
   add(loaded: LoadedWorkflow): void {
-    const { name, target } = loaded.definition;
-    const other = this.workflows.get(name)?.definition.target;
-    if (other && other !== target) {
-      throw new WorkflowDefinitionError(
-        `Two workflow classes have the name "${name}": ${other.name} and ${target.name}. ` +
-          'Give one of them another with @Workflow({ name }).',
-      );
-    }
-    if (!other) this.workflows.set(name, loaded);
+    if (this.isNew(loaded.definition)) this.workflows.set(loaded.definition.name, loaded);
+  }
+
+  /** @throws {WorkflowDefinitionError} when another class has the name already */
+  addJob(loaded: LoadedJob): void {
+    if (this.isNew(loaded.definition)) this.handlers.set(loaded.definition.name, loaded);
+  }
+
+  job(name: string): LoadedJob | undefined {
+    return this.handlers.get(name);
+  }
+
+  jobs(): readonly LoadedJob[] {
+    return [...this.handlers.values()];
   }
 
   get(name: string): LoadedWorkflow | undefined {
@@ -42,6 +56,17 @@ export class WorkflowRegistry {
 
   all(): readonly LoadedWorkflow[] {
     return [...this.workflows.values()];
+  }
+
+  private isNew({ name, target }: { readonly name: string; readonly target: { readonly name: string } }): boolean {
+    const other = (this.workflows.get(name) ?? this.handlers.get(name))?.definition.target;
+    if (other && other !== target) {
+      throw new WorkflowDefinitionError(
+        `Two workflow or job classes have the name "${name}": ${other.name} and ${target.name}. ` +
+          'Give one of them another with @Workflow({ name }) or @WorkflowJob({ name }).',
+      );
+    }
+    return !other;
   }
 
   private missing(workflow: unknown, name: string | undefined): string {

@@ -31,6 +31,11 @@ export interface StepRecord {
   /** `hostname:pid` of the process that ran it. */
   readonly worker: string | null;
   readonly appRevision: string | null;
+  /** The signal it waits or waited for, in words. */
+  readonly waitFor: string | null;
+  readonly waitingSince: Date | null;
+  /** The wait's deadline; null without one, and while its run is paused. */
+  readonly timeoutAt: Date | null;
   readonly output: Record<string, unknown> | null;
   readonly error: StepError | null;
 }
@@ -50,6 +55,19 @@ export interface EventRecord {
   readonly createdAt: Date;
 }
 
+/** A signal as its sender gets it back. */
+export interface DeliveredSignal {
+  readonly id: string;
+  readonly workflowId: string;
+  readonly name: string;
+  readonly payload: unknown;
+  readonly idempotencyKey: string | null;
+  /** `claimed`: it woke the step that waited for it; `pending`: it is kept for a step to come. */
+  readonly status: SignalStatus;
+  /** A delivery with this key was stored before: this is that one, and nothing else happened. */
+  readonly duplicateDelivery: boolean;
+}
+
 /** A signal that was sent to the run. */
 export interface SignalRecord {
   readonly id: string;
@@ -65,7 +83,7 @@ type Load = (reference: { type: string; id: string }) => Promise<unknown>;
 
 export async function stepRecord(row: WorkflowStep, load: Load): Promise<StepRecord> {
   const { id, stepName, attempt, status, outcome, queue, priority, worker, appRevision } = row;
-  const { scheduledAt, availableAt, startedAt, finishedAt } = row;
+  const { scheduledAt, availableAt, startedAt, finishedAt, waitFor, waitingSince, timeoutAt } = row;
   const error =
     row.errorClass === null
       ? null
@@ -78,7 +96,7 @@ export async function stepRecord(row: WorkflowStep, load: Load): Promise<StepRec
   const output = row.output === null ? null : ((await deserialize(row.output, { load })) as Record<string, unknown>);
   return {
     id, stepName, attempt, status, outcome, queue, priority,
-    scheduledAt, availableAt, startedAt, finishedAt, worker, appRevision, output, error,
+    scheduledAt, availableAt, startedAt, finishedAt, waitFor, waitingSince, timeoutAt, worker, appRevision, output, error,
   }; // prettier-ignore
 }
 

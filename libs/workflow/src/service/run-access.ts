@@ -1,23 +1,28 @@
 import type { EntityManager, Repository } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
-import { PayloadValidationError } from '../errors.js';
+import type { SignalDefinition } from '../definition/signal.js';
+import { NotOngoingError, PayloadValidationError } from '../errors.js';
+import { deserialize } from '../model/payload.js';
 import { WorkflowEvent } from '../model/workflow-event.entity.js';
 import { WorkflowRun } from '../model/workflow-run.entity.js';
 import { WorkflowSignal } from '../model/workflow-signal.entity.js';
 import { WorkflowStep } from '../model/workflow-step.entity.js';
 import type { RunRow } from '../store/run.js';
+import { ongoingRunOf } from '../store/start.js';
 import { authorOf, lockTimeoutOf, type Author, type VerbOptions } from '../transition/by.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
 import * as verbs from '../transition/verbs.js';
 import type { ServiceParts } from './service.parts.js';
 import {
   eventRecord,
+  type DeliveredSignal,
   signalRecord,
   stepRecord,
   type EventRecord,
   type SignalRecord,
   type StepRecord,
 } from './records.js';
+import { Signaller, type Delivered, type SignalOptions } from './signaller.js';
 import type { Starter } from './starter.js';
 import type { WorkflowHandle } from './workflow.handle.js';
 
@@ -35,11 +40,15 @@ const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
 /** What handles do: the verbs and reads of one run. */
 export class RunAccess {
+  private readonly signaller: Signaller;
+
   constructor(
     private readonly parts: ServiceParts,
     private readonly repositories: Repositories,
     private readonly starter: Starter,
-  ) {}
+  ) {
+    this.signaller = new Signaller(parts);
+  }
 
   pause(id: string, options: VerbOptions): Promise<RunRow> {
     return this.change(id, options, (locked, by) => verbs.pause(locked, by));
@@ -57,6 +66,62 @@ export class RunAccess {
       verbs.assertLegal('resume_at', locked.run);
       return verbs.resumeAt(locked, by, this.definitionOf(locked), step, this.defaults);
     });
+  }
+
+  skip(id: string, options: VerbOptions): Promise<RunRow> {
+    return this.change(id, options, (locked, by) => {
+      verbs.assertLegal('skip', locked.run);
+      return verbs.skip(locked, by, this.definitionOf(locked), this.defaults);
+    });
+  }
+
+  /** Stores a signal for the run, and wakes its step when that waits for it. */
+  async signal(
+    id: string,
+    signal: string | SignalDefinition,
+    payload: unknown,
+    options: SignalOptions,
+  ): Promise<{ signal: DeliveredSignal; run: RunRow }> {
+    const delivery = await this.signaller.prepare(signal, payload, options);
+    return this.parts.database.within(options.manager, async (transaction) => {
+      const delivered = await this.signaller.deliver(transaction, this.existing(id), delivery, lockTimeoutOf(options));
+      return { signal: await this.delivered(delivered, transaction.connection.manager), run: delivered.run };
+    });
+  }
+
+  /** As `signal`, for the subject's ongoing run; null when there is none. */
+  async signalOngoing(
+    workflow: string,
+    subject: { type: string; id: string },
+    signal: string | SignalDefinition,
+    payload: unknown,
+    options: SignalOptions,
+  ): Promise<DeliveredSignal | null> {
+    const delivery = await this.signaller.prepare(signal, payload, options);
+    return this.parts.database.within(options.manager, async (transaction) => {
+      const { connection } = transaction;
+      const run = await ongoingRunOf(connection, workflow, subject);
+      const delivered =
+        run &&
+        (await this.signaller.deliver(transaction, run.id, delivery, lockTimeoutOf(options)).catch(endedMeanwhile));
+      return delivered ? this.delivered(delivered, connection.manager) : null;
+    });
+  }
+
+  /** Through the transaction's manager: an entity that the caller saved in it is there for no other connection yet. */
+  private async delivered({ signal, duplicate }: Delivered, manager: EntityManager): Promise<DeliveredSignal> {
+    const payload = await deserialize(signal.payload, {
+      load: (reference) => this.parts.subjects.load(reference, manager),
+    });
+    return {
+      id: signal.id,
+      workflowId: signal.workflow_id,
+      name: signal.name,
+      payload,
+      idempotencyKey: signal.idempotency_key,
+      status: signal.status,
+      duplicateDelivery: duplicate,
+    };
   }
 
   cancel(id: string, options: VerbOptions): Promise<RunRow> {
@@ -178,4 +243,10 @@ export function runRow(run: WorkflowRun): RunRow {
     definition_digest: run.definitionDigest,
     rerun_of: run.rerunOf,
   };
+}
+
+/** The run ended between the look for it and its lock: by subject, that is as if there were none. */
+function endedMeanwhile(error: unknown): undefined {
+  if (error instanceof NotOngoingError) return undefined;
+  throw error;
 }

@@ -15,6 +15,7 @@ import { applyMove } from '../transition/change-run.js';
 import { scheduleAfter } from '../transition/schedule-of.js';
 import { startRuns, type Started } from '../transition/start.js';
 import * as verbs from '../transition/verbs.js';
+import { callOptions, START_KEYS } from './call-options.js';
 import type { ServiceParts } from './service.parts.js';
 import { validateDto } from './validate-dto.js';
 import type { WorkflowHandle } from './workflow.handle.js';
@@ -132,7 +133,7 @@ export class Starter {
   }
 
   private async newRun(definition: WorkflowDefinition, input: StartInput): Promise<NewRun> {
-    assertOptions(definition, input);
+    callOptions(input, START_KEYS, `start of ${definition.name}`);
     const { actor, reason } = authorOf({
       ...(input.actor !== undefined && { actor: input.actor }),
       ...(input.reason !== undefined && { reason: input.reason }),
@@ -206,13 +207,6 @@ export class Starter {
       this.handle(run, false, manager),
     );
   }
-}
-
-function assertOptions({ name }: WorkflowDefinition, input: unknown): asserts input is StartInput {
-  if (typeof input === 'object' && input !== null && !Array.isArray(input)) return;
-  throw new PayloadValidationError(
-    `start of ${name} takes an object of options ({ subject, args, idempotencyKey, actor, reason, manager }), not ${shown(input)}.`,
-  );
 }
 
 /** One with a key may turn out to be an earlier run, and take no slot: those are left to the database. */

@@ -11,7 +11,7 @@ export async function validateDto(dto: new () => object, value: object, what: st
   const problems = await validate(plainToInstance(dto, value), { forbidUnknownValues: false });
   if (!problems.length) return;
   throw new PayloadValidationError(
-    `The ${what} do not fit ${dto.name}: ${problems.flatMap((one) => lines(one)).join('; ')}.`,
+    `The ${what} did not pass ${dto.name}: ${problems.flatMap((one) => lines(one)).join('; ')}.`,
   );
 }
 

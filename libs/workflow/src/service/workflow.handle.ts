@@ -1,10 +1,13 @@
 import type { EntityManager } from 'typeorm';
+import type { SignalDefinition } from '../definition/signal.js';
 import type { RunStatus, Verb } from '../model/states.js';
 import { availableActions } from '../model/states.js';
 import type { RunRow } from '../store/run.js';
 import type { VerbOptions } from '../transition/by.js';
-import type { EventRecord, SignalRecord, StepRecord } from './records.js';
+import { callOptions, READ_KEYS, SIGNAL_KEYS, VERB_KEYS } from './call-options.js';
+import type { DeliveredSignal, EventRecord, SignalRecord, StepRecord } from './records.js';
 import type { RunAccess } from './run-access.js';
+import type { SignalOptions } from './signaller.js';
 
 /** Options of a read. */
 export interface ReadOptions {
@@ -86,8 +89,8 @@ export class WorkflowHandle {
    *
    * @throws {InvalidTransitionError} unless ready, performing or waiting
    */
-  pause(options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.pause(this.id, this.withManager(options)));
+  async pause(options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.pause(this.id, this.withManager('pause', options)));
   }
 
   /**
@@ -95,8 +98,8 @@ export class WorkflowHandle {
    *
    * @throws {NotPausedError} unless paused
    */
-  resume(options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.resume(this.id, this.withManager(options)));
+  async resume(options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.resume(this.id, this.withManager('resume', options)));
   }
 
   /**
@@ -105,8 +108,8 @@ export class WorkflowHandle {
    * @throws {NotPausedError} unless paused
    * @throws {StepNotDefinedError} when the class has no such step, or a gravestone there
    */
-  resumeAt(step: string, options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.resumeAt(this.id, step, this.withManager(options)));
+  async resumeAt(step: string, options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.resumeAt(this.id, step, this.withManager('resumeAt', options)));
   }
 
   /**
@@ -114,8 +117,8 @@ export class WorkflowHandle {
    *
    * @throws {InvalidTransitionError} unless ready
    */
-  runNow(options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.runNow(this.id, this.withManager(options)));
+  async runNow(options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.runNow(this.id, this.withManager('runNow', options)));
   }
 
   /**
@@ -123,8 +126,8 @@ export class WorkflowHandle {
    *
    * @throws {InvalidTransitionError} unless ready
    */
-  reschedule(date: Date, options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.reschedule(this.id, date, this.withManager(options)));
+  async reschedule(date: Date, options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.reschedule(this.id, date, this.withManager('reschedule', options)));
   }
 
   /**
@@ -132,8 +135,39 @@ export class WorkflowHandle {
    *
    * @throws {InvalidTransitionError} when it has ended
    */
-  cancel(options?: VerbOptions): Promise<this> {
-    return this.after(this.#access.cancel(this.id, this.withManager(options)));
+  async cancel(options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.cancel(this.id, this.withManager('cancel', options)));
+  }
+
+  /**
+   * Passes over the step that the run waits at.
+   *
+   * @throws {InvalidTransitionError} unless waiting
+   */
+  async skip(options?: VerbOptions): Promise<this> {
+    return this.after(this.#access.skip(this.id, this.withManager('skip', options)));
+  }
+
+  /**
+   * Sends the run a signal. A step that waits for it is woken; otherwise it is kept for a step to come.
+   *
+   * @returns the stored signal; `duplicateDelivery` when one with this key was stored before
+   * @throws {NotOngoingError} when the run has ended
+   * @throws {PayloadTooLargeError | UnserializableValueError | PayloadValidationError} before anything is written
+   * @example
+   * ```ts
+   * await run.signal(PaymentConfirmed, { amount: 42 }, { idempotencyKey: event.id, actor: 'webhook' });
+   * ```
+   */
+  async signal<Payload>(
+    signal: string | SignalDefinition<Payload>,
+    payload?: Payload,
+    options?: SignalOptions,
+  ): Promise<DeliveredSignal> {
+    const joined = this.withManager<SignalOptions>('signal', options, SIGNAL_KEYS);
+    const delivered = await this.#access.signal(this.id, signal, payload, joined);
+    this.#row = delivered.run;
+    return delivered.signal;
   }
 
   /**
@@ -143,29 +177,29 @@ export class WorkflowHandle {
    * @throws {InvalidTransitionError} unless finished or cancelled
    * @throws {AlreadyRunningError} when the subject has an ongoing run
    */
-  rerun(options?: VerbOptions): Promise<WorkflowHandle> {
-    return this.#access.rerun(this.id, this.withManager(options));
+  async rerun(options?: VerbOptions): Promise<WorkflowHandle> {
+    return this.#access.rerun(this.id, this.withManager('rerun', options));
   }
 
   /** Reads the run as it is now. */
   async reload(options?: ReadOptions): Promise<this> {
-    this.#row = await this.#access.read(this.id, await this.reader(options));
+    this.#row = await this.#access.read(this.id, await this.reader('reload', options));
     return this;
   }
 
   /** Its attempts, oldest first. */
   async steps(options?: ReadOptions): Promise<StepRecord[]> {
-    return this.#access.steps(this.id, await this.reader(options));
+    return this.#access.steps(this.id, await this.reader('steps', options));
   }
 
   /** Its audit trail, in the order in which it was written. */
   async events(options?: ReadOptions): Promise<EventRecord[]> {
-    return this.#access.events(this.id, await this.reader(options));
+    return this.#access.events(this.id, await this.reader('events', options));
   }
 
   /** The signals it was sent, oldest first. */
   async signals(options?: ReadOptions): Promise<SignalRecord[]> {
-    return this.#access.signals(this.id, await this.reader(options));
+    return this.#access.signals(this.id, await this.reader('signals', options));
   }
 
   private async after(changed: Promise<RunRow>): Promise<this> {
@@ -174,13 +208,19 @@ export class WorkflowHandle {
   }
 
   /** A handle made in a transaction acts in it until that ends: from outside, its run is not there yet. */
-  private withManager(options: VerbOptions = {}): VerbOptions {
+  private withManager<Options extends VerbOptions = VerbOptions>(
+    verb: string,
+    given: Options | undefined,
+    keys: readonly (keyof Options & string)[] = VERB_KEYS,
+  ): Partial<Options> {
+    const options = callOptions(given, keys, verb);
     const manager = options.manager ?? this.openManager();
     return manager ? { ...options, manager } : options;
   }
 
-  private reader(options?: ReadOptions): Promise<EntityManager> {
-    return this.#access.reader(options?.manager ?? this.openManager());
+  private reader(read: string, options: ReadOptions | undefined): Promise<EntityManager> {
+    const { manager } = callOptions(options, READ_KEYS, read);
+    return this.#access.reader(manager ?? this.openManager());
   }
 
   private openManager(): EntityManager | undefined {

@@ -3,9 +3,14 @@ import type { EntityManager } from 'typeorm';
 import type { ArgsOf, SubjectOf, WorkflowOf } from '../definition/context.js';
 import { ongoingOnSteps } from '../store/gravestones.js';
 import { ongoingRunOf } from '../store/start.js';
+import type { SignalDefinition } from '../definition/signal.js';
+import { NotOngoingError, PayloadValidationError } from '../errors.js';
+import { callOptions, READ_KEYS, SIGNAL_KEYS, START_KEYS } from './call-options.js';
+import type { DeliveredSignal } from './records.js';
 import { RunAccess, type Repositories } from './run-access.js';
 import type { ServiceParts } from './service.parts.js';
-import { Starter } from './starter.js';
+import type { SignalOptions } from './signaller.js';
+import { Starter, type StartInput } from './starter.js';
 import { WorkflowHandle, type ReadOptions } from './workflow.handle.js';
 
 /** A workflow class, as `start` takes it. */
@@ -66,11 +71,16 @@ export class WorkflowService {
    * @throws {PayloadTooLargeError | UnserializableValueError | PayloadValidationError} before anything is written
    * @throws {WorkflowDefinitionError} when the class is not loaded in this process
    */
-  start<W extends WorkflowOf<any, any>>(
+  async start<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
     ...[options]: StartArguments<W>
   ): Promise<WorkflowHandle> {
-    return this.starter.start(workflow, options ?? {}, options?.manager);
+    const { manager, ...input } = callOptions<StartInput & { manager?: EntityManager }>(
+      options,
+      [...START_KEYS, 'manager'],
+      'start',
+    );
+    return this.starter.start(workflow, input, manager);
   }
 
   /**
@@ -79,12 +89,13 @@ export class WorkflowService {
    * @returns handles in the order of `inputs`
    * @throws what `start` throws; the message names the place in `inputs`
    */
-  startMany<W extends WorkflowOf<any, any>>(
+  async startMany<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
     inputs: readonly StartOptions<W>[],
-    options: { manager?: EntityManager } = {},
+    options?: { manager?: EntityManager },
   ): Promise<WorkflowHandle[]> {
-    return this.starter.startMany(workflow, inputs, options.manager);
+    const { manager } = callOptions(options, READ_KEYS, 'startMany');
+    return this.starter.startMany(workflow, inputs, manager);
   }
 
   /**
@@ -92,7 +103,8 @@ export class WorkflowService {
    *
    * @throws {WorkflowNotFoundError}
    */
-  async find(id: string, { manager }: ReadOptions = {}): Promise<WorkflowHandle> {
+  async find(id: string, options?: ReadOptions): Promise<WorkflowHandle> {
+    const { manager } = callOptions(options, READ_KEYS, 'find');
     const joined = this.parts.database.managerOf(manager);
     const run = await this.access.read(id, await this.access.reader(joined));
     return new WorkflowHandle(run, this.access, false, joined);
@@ -102,15 +114,48 @@ export class WorkflowService {
   async findOngoing<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
     subject: NonNullable<SubjectOf<W>>,
-    { manager }: ReadOptions = {},
+    options?: ReadOptions,
   ): Promise<WorkflowHandle | null> {
+    const { manager } = callOptions(options, READ_KEYS, 'findOngoing');
     const definition = this.parts.registry.require(workflow);
     const reference = this.parts.subjects.subjectReference(definition, subject);
+    if (!reference)
+      throw new PayloadValidationError('findOngoing: a subject is needed; a run without one is found by its id.');
     const joined = this.parts.database.managerOf(manager);
     const run = await this.parts.database.single(joined, ({ connection }) =>
-      ongoingRunOf(connection, definition.name, reference!),
+      ongoingRunOf(connection, definition.name, reference),
     );
     return run ? new WorkflowHandle(run, this.access, false, joined) : null;
+  }
+
+  /**
+   * Sends a signal to the class's ongoing run for this subject: for a webhook that knows the order, not the run. Where both are at hand,
+   * prefer the handle: a delivery that comes again after that run ended and a new one began is a new signal for the new run.
+   *
+   * @returns the stored signal, or null with `missing: 'ignore'` when the subject has no ongoing run
+   * @throws {NotOngoingError} when the subject has no ongoing run
+   */
+  async signal<W extends WorkflowOf<any, any>, Payload>(
+    workflow: WorkflowType<W>,
+    subject: NonNullable<SubjectOf<W>>,
+    signal: string | SignalDefinition<Payload>,
+    payload?: Payload,
+    given?: SignalOptions & { missing?: 'raise' | 'ignore' },
+  ): Promise<DeliveredSignal | null> {
+    const { missing = 'raise', ...options } = callOptions(given, [...SIGNAL_KEYS, 'missing'], 'signal');
+    if (missing !== 'raise' && missing !== 'ignore') {
+      throw new PayloadValidationError(`signal: "missing" is ${JSON.stringify(missing)}; allowed: "raise", "ignore".`);
+    }
+    const definition = this.parts.registry.require(workflow);
+    const reference = this.parts.subjects.subjectReference(definition, subject);
+    if (!reference)
+      throw new PayloadValidationError('signal: a subject is needed; a run without one is signalled by its handle.');
+    const delivered = await this.access.signalOngoing(definition.name, reference, signal, payload, options);
+    if (delivered || missing === 'ignore') return delivered;
+    throw new NotOngoingError(
+      `${definition.name} has no ongoing run for ${reference.type} ${reference.id}: the signal was not stored. Pass missing: 'ignore' when that ` +
+        'is to be expected.',
+    );
   }
 
   /** How many ongoing runs stand on each gravestone of the class. At zero it may be deleted. */

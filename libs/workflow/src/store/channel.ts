@@ -9,11 +9,18 @@ export function channelOf(tables: Tables): string {
 
 /** As it travels in a notification. `sender` is left out by whoever wants to hear it himself. */
 export function announcementPayload(announcement: Announcement, sender: string | null): string {
-  return JSON.stringify(
-    announcement.kind === 'due'
-      ? [sender, 'due', announcement.queue, announcement.priority, Math.ceil(announcement.dueIn)]
-      : [sender, 'cancelled', announcement.stepId],
-  );
+  return JSON.stringify([sender, announcement.kind, ...contentOf(announcement)]);
+}
+
+function contentOf(announcement: Announcement): (string | number)[] {
+  switch (announcement.kind) {
+    case 'due':
+      return [announcement.queue, announcement.priority, Math.ceil(announcement.dueIn)];
+    case 'cancelled':
+      return [announcement.stepId];
+    case 'join':
+      return [announcement.workflow];
+  }
 }
 
 /** Reads a notification; null for one that is not ours, or not of this version. */
@@ -32,6 +39,9 @@ export function parseAnnouncement(payload: string): { announcement: Announcement
   }
   if (kind === 'cancelled' && typeof first === 'string') {
     return { announcement: { kind, stepId: first }, sender: from };
+  }
+  if (kind === 'join' && typeof first === 'string') {
+    return { announcement: { kind, workflow: first }, sender: from };
   }
   return null;
 }

@@ -19,6 +19,21 @@ export interface WorkerIdentity {
   readonly lease: number;
 }
 
+/** A fan-out's member that is ours now. */
+export interface ClaimedMember {
+  readonly id: string;
+  readonly workflow_id: string;
+  /** Its job. */
+  readonly handler: string;
+  readonly step_name: string;
+  readonly claim_no: number;
+  /** 1 for its first try. */
+  readonly job_attempt: number;
+  /** As stored. */
+  readonly job_args: unknown;
+  readonly workflow_class: string;
+}
+
 /** A plain attempt that is ours now. */
 export interface ClaimedRow {
   readonly id: string;
@@ -36,6 +51,7 @@ export interface ClaimedRow {
 
 export interface Claims {
   readonly plain: ClaimedRow[];
+  readonly members: ClaimedMember[];
   /** Due rows that need a transaction of their own: nothing was written for them. */
   readonly guarded: { readonly id: string; readonly workflowId: string }[];
   /** Milliseconds until the earliest row that was not taken is due; negative when it is due and somebody holds it; null: none. */
@@ -65,7 +81,7 @@ with held as materialized (
   from unnest($1::text[], $2::int[]) lane(queue, priority)
   cross join lateral (
     select s.id, s.workflow_id, s.parent_step_id,
-           s.parent_step_id is not null or s.handler || '#' || s.step_name = any($4::text[]) as plain
+           s.parent_step_id is not null or char_length(s.handler) || ':' || s.handler || s.step_name = any($4::text[]) as plain
     from ${t.steps} s
     where s.status = 'scheduled' and s.available_at is not null
       and s.queue = lane.queue and s.priority = lane.priority and s.available_at <= statement_timestamp()
@@ -84,10 +100,12 @@ with held as materialized (
 ), claimed as (
   update ${t.steps} s
   set status = 'in_progress', started_at = statement_timestamp(), claim_no = s.claim_no + 1, worker_id = $6, worker = $7,
+      job_attempt = s.job_attempt + (s.parent_step_id is not null)::int,
       app_revision = $8, lease_expires_at = statement_timestamp() + $9::float8 * interval '1 millisecond'
   where s.id = any(array(select id from held where plain))
     and ${statusIs('s.status', `'scheduled'`)} and s.available_at <= statement_timestamp()
-  returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority
+  returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority,
+            s.job_attempt, s.job_args
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
   where w.id = any(array(select workflow_id from claimed where parent_step_id is null))
@@ -97,7 +115,9 @@ with held as materialized (
   select workflow_id, id, 'step_started', 'system' from claimed where parent_step_id is null
 )
 select h.id, h.workflow_id, h.plain, c.id as claimed_id, c.handler, c.step_name, c.attempt, c.claim_no, c.queue, c.priority,
-       r.arguments, r.subject_type, r.subject_id,
+       r.arguments, r.subject_type, r.subject_id, c.parent_step_id, c.job_attempt, c.job_args,
+       case when c.parent_step_id is not null
+            then (select w.workflow_class from ${t.runs} w where w.id = c.workflow_id) end as workflow_class,
        (extract(epoch from x.next_at - statement_timestamp()) * 1000)::float8 as next_due_in
 from (select min(d.available_at) as next_at
       from unnest($1::text[], $2::int[]) lane(queue, priority)
@@ -110,18 +130,29 @@ from (select min(d.available_at) as next_at
 left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id`,
 );
 
+/** A class and a step in one text, as the claim puts them together: with the class's length, so that no two pairs look alike. */
+export function plainStepKey(workflow: string, step: string): string {
+  return `${Array.from(workflow).length}:${workflow}${step}`;
+}
+
 /** What of the due rows this process may take. */
 export interface ClaimFilter {
   readonly lanes: readonly Lane[];
   /** Names of the classes and jobs loaded here. */
   readonly handlers: readonly string[];
-  /** `handler#step` of the steps without guard, gate, fan-out or transaction. */
+  /** `plainStepKey` of the steps without guard, gate, fan-out or transaction. */
   readonly plainSteps: readonly string[];
   /** Guarded rows that this process has in hand. */
   readonly inHand: readonly string[];
 }
 
-type Row = ClaimedRow & { plain: boolean; claimed_id: string | null; next_due_in: number | null };
+type Row = ClaimedRow &
+  ClaimedMember & {
+    plain: boolean;
+    claimed_id: string | null;
+    parent_step_id: string | null;
+    next_due_in: number | null;
+  };
 
 /** Takes due rows for at most `free` slots. `full`: there may be more. */
 export async function claim(
@@ -146,7 +177,8 @@ export async function claim(
   ]);
   const held = rows.filter((row) => row.id !== null);
   return {
-    plain: held.filter((row) => row.claimed_id !== null),
+    plain: held.filter((row) => row.claimed_id !== null && row.parent_step_id === null),
+    members: held.filter((row) => row.parent_step_id !== null),
     guarded: held.filter((row) => !row.plain).map((row) => ({ id: row.id, workflowId: row.workflow_id })),
     nextDueIn: rows[0]?.next_due_in ?? null,
     full: held.length === limit,

@@ -64,6 +64,17 @@ export class Connection {
     return rows as Row[];
   }
 
+  /** Asks whether the server still answers on it: what was thrown may be its loss, or the application's own trouble. */
+  async isLost(): Promise<boolean> {
+    try {
+      await this.command('select 1');
+      return false;
+    } catch (error) {
+      // 25P02: the transaction is aborted, the connection is not lost.
+      return (error as { code?: unknown }).code !== '25P02';
+    }
+  }
+
   /** What `work` comes to, or a rejection as soon as the connection is lost. */
   async whileAlive<T>(work: Promise<T>): Promise<T> {
     let failed!: (cause: Error) => void;

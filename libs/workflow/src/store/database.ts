@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { shown } from '../definition/definition-error.js';
@@ -62,6 +63,7 @@ export class Database {
     this.engineShare = new Semaphore(options.engineConnections);
     this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
     dataSource.subscribers.push(this.afterCommit);
+    this.pool?.on('connect', this.hearErrors);
   }
 
   /** Takes back what the constructor left on the DataSource. */
@@ -69,6 +71,19 @@ export class Database {
     this.released = true;
     const at = this.dataSource.subscribers.indexOf(this.afterCommit);
     if (at >= 0) this.dataSource.subscribers.splice(at, 1);
+    this.pool?.off('connect', this.hearErrors);
+  }
+
+  /**
+   * A connection that is cut between the moment it was made and the moment TypeORM listens to it would end the process: nobody hears its
+   * error. Whoever uses it next is told by the failure of what he asks.
+   */
+  private readonly hearErrors = (client: EventEmitter): void => {
+    client.on('error', () => undefined);
+  };
+
+  private get pool(): EventEmitter | undefined {
+    return (this.dataSource.driver as { master?: EventEmitter }).master;
   }
 
   /** A connection of the pool, each statement in a transaction of its own. */

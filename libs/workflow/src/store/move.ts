@@ -13,6 +13,17 @@ export interface MoveEvent {
   readonly details?: Record<string, unknown> | null;
 }
 
+/**
+ * What becomes of the open row. A pause stops a wait's clock: the deadline is put aside, and comes back later by the pause's
+ * length. `wake` and `time_out` make a waiting row a scheduled one, due at once.
+ */
+export interface Keep {
+  readonly id: string;
+  readonly due: 'never' | 'as_scheduled' | 'now' | Date | 'stop_clock' | 'start_clock' | 'wake' | 'time_out';
+}
+
+const OF_WAITING_ROWS = ['stop_clock', 'start_clock', 'wake', 'time_out'];
+
 /** One change of one run, under its lock: everything it writes. */
 export interface Change {
   readonly run: { readonly id: string; readonly from: RunStatus; readonly to: RunStatus };
@@ -28,8 +39,10 @@ export interface Change {
   };
   /** The next attempt. `after`: the row whose end its wait counts from; not given: from now. */
   readonly open?: { readonly schedule: Schedule; readonly after?: string };
-  /** The scheduled row stays, and is due otherwise. */
-  readonly keep?: { readonly id: string; readonly due: 'never' | 'as_scheduled' | Date | 'now' };
+  /** The open row stays: a scheduled one is due otherwise, a waiting one is woken or has its deadline stopped or started. */
+  readonly keep?: Keep;
+  /** Signals that are used up: those the closed row's step holds, or all that the run's steps hold. */
+  readonly consume?: 'step' | 'run';
   readonly events: readonly MoveEvent[];
 }
 
@@ -75,12 +88,25 @@ with closed as (
   returning id, queue, priority, available_at
 ), kept as (
   update ${t.steps} s
-  set scheduled_at = case $22::text when 'never' then s.scheduled_at when 'as_scheduled' then s.scheduled_at
-                              when 'now' then statement_timestamp() else $23::timestamptz end,
-      available_at = case $22::text when 'never' then null when 'as_scheduled' then s.scheduled_at
-                              when 'now' then statement_timestamp() else $23::timestamptz end
-  where s.id = $21::bigint and ${statusIs('s.status', `'scheduled'`)}
+  set status = case when $22::text in ('wake', 'time_out') then 'scheduled' else s.status end,
+      timed_out = s.timed_out or $22::text = 'time_out',
+      scheduled_at = case when $22::text in ('now', 'wake', 'time_out') then statement_timestamp()
+                          when $22::text = 'at' then $23::timestamptz else s.scheduled_at end,
+      available_at = case when $22::text = 'now' or $22::text in ('wake', 'time_out') and $3::text <> 'paused' then statement_timestamp()
+                          when $22::text = 'at' then $23::timestamptz
+                          when $22::text = 'as_scheduled' then s.scheduled_at
+                          when $22::text in ('stop_clock', 'start_clock') then s.available_at end,
+      timeout_at = case when $22::text = 'start_clock' then s.stopped_timeout_at + (statement_timestamp()
+                          - (select p.paused_at from ${t.runs} p where p.id = $1::uuid)) end,
+      stopped_timeout_at = case when $22::text = 'stop_clock' then s.timeout_at end
+  where s.id = $21::bigint and ${statusIs('s.status', `case when $22::text = any($30::text[]) then 'waiting' else 'scheduled' end`)}
   returning s.id, s.queue, s.priority, s.available_at
+), consumed as (
+  update ${t.signals} g set status = 'consumed', consumed_at = statement_timestamp()
+  where g.workflow_id = $1::uuid and g.status = 'claimed' and $29::text is not null
+    and ($29::text = 'run' or g.claimed_by_step_id in (
+      select p.id from ${t.steps} p join ${t.steps} c on c.id = $4::bigint
+      where p.workflow_id = $1::uuid and p.step_name = c.step_name and p.member_index = -1))
 ), run as (
   update ${t.runs} w
   set status = $3::text, current_step = coalesce($14::text, w.current_step), updated_at = statement_timestamp(),
@@ -116,7 +142,7 @@ interface ChangeRow {
 
 /** Applies a change under the run's lock. Throws when what it was decided on no longer holds: that would be our mistake. */
 export async function applyChange(connection: Connection, change: Change): Promise<Changed> {
-  const { run, close, open, keep, events } = change;
+  const { run, close, open, keep, consume, events } = change;
   const error = close?.error;
   const [row] = await connection.run<ChangeRow>(CHANGE, [
     run.id,
@@ -147,6 +173,8 @@ export async function applyChange(connection: Connection, change: Change): Promi
     events.map((event) => event.actor),
     events.map((event) => event.reason ?? null),
     events.map((event) => (event.details ? JSON.stringify(event.details) : null)),
+    consume ?? null,
+    OF_WAITING_ROWS,
   ]);
   if (
     row!.run !== 1 ||

@@ -21,6 +21,7 @@ export class Notifier {
   private timer: NodeJS.Timeout | undefined;
   private readonly stopListening: () => void;
   private send: SendNotifications | null = null;
+  private sending: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly database: Database,
@@ -44,10 +45,7 @@ export class Notifier {
   }
 
   private add(announcement: Announcement): void {
-    const key =
-      announcement.kind === 'due'
-        ? `${announcement.queue}\0${announcement.priority}`
-        : `cancelled\0${announcement.stepId}`;
+    const key = keyOf(announcement);
     const known = this.dirty.get(key)?.announcement;
     if (known?.kind === 'due' && announcement.kind === 'due' && known.dueIn <= announcement.dueIn) return;
     this.dirty.set(key, { announcement, at: performance.now() });
@@ -62,17 +60,29 @@ export class Notifier {
       announcementPayload(later(announcement, performance.now() - at), this.sender),
     );
     this.dirty.clear();
-    try {
-      await (this.send ?? this.sendByPool)(channelOf(this.database.tables), payloads);
-    } catch (error) {
-      this.failed(error);
-    }
+    // One after the other: a connection answers one query at a time.
+    this.sending = this.sending
+      .then(() => (this.send ?? this.sendByPool)(channelOf(this.database.tables), payloads))
+      .catch(this.failed);
+    await this.sending;
   }
 
   private readonly sendByPool: SendNotifications = (channel, payloads) =>
     this.database.connect(async (connection) => {
       await connection.run(NOTIFY, [payloads.map(() => channel), payloads]);
     });
+}
+
+/** What says the same once more is sent once. */
+function keyOf(announcement: Announcement): string {
+  switch (announcement.kind) {
+    case 'due':
+      return `due\0${announcement.queue}\0${announcement.priority}`;
+    case 'cancelled':
+      return `cancelled\0${announcement.stepId}`;
+    case 'join':
+      return `join\0${announcement.workflow}`;
+  }
 }
 
 function later(announcement: Announcement, elapsed: number): Announcement {

@@ -32,10 +32,22 @@ export interface StepRow {
   readonly priority: number;
   /** Its time has come. */
   readonly due: boolean;
+  /** Woken by its wait's deadline. */
+  readonly timed_out: boolean;
+  /** What it waits or waited for, in words. */
+  readonly wait_for: string | null;
+  /** How many members it opened with; null: it is no fan-out, or has not opened. */
+  readonly batch_size: number | null;
+  /** The wait's deadline, as events write it. */
+  readonly timeout_at: string | null;
+  /** That deadline has passed. */
+  readonly timeout_due: boolean;
 }
 
 const STEP_COLUMNS = `s.id, s.step_name, s.attempt, s.status, s.claim_no, s.worker_id, s.queue, s.priority,
-  coalesce(s.available_at <= statement_timestamp(), false) as due`;
+  coalesce(s.available_at <= statement_timestamp(), false) as due, s.timed_out, s.wait_for, s.batch_size,
+  to_char(s.timeout_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as timeout_at,
+  coalesce(s.timeout_at <= statement_timestamp(), false) as timeout_due`;
 
 // Locks the run, waiting for whoever holds it.
 const LOCK = statement('lock_run', (t) => `select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1 for no key update`);
@@ -80,6 +92,20 @@ export async function lockRun(connection: Connection, id: string, lockTimeout?: 
 /** Takes the run's lock if nobody has it. */
 export async function lockRunIfFree(connection: Connection, id: string): Promise<RunRow | undefined> {
   return (await connection.run<RunRow>(LOCK_FREE, [id]))[0];
+}
+
+const BY_ID = statement('run_by_id', (t) => `select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1`);
+
+/** The run as it is now, without its lock. */
+export async function runById(connection: Connection, id: string): Promise<RunRow | undefined> {
+  return (await connection.run<RunRow>(BY_ID, [id]))[0];
+}
+
+const STATUS = statement('run_status', (t) => `select w.status from ${t.runs} w where w.id = $1`);
+
+/** Where the run stands; null: there is none. */
+export async function runStatus(connection: Connection, id: string): Promise<RunStatus | null> {
+  return (await connection.run<{ status: RunStatus }>(STATUS, [id]))[0]?.status ?? null;
 }
 
 const CURRENT_ROW = statement(

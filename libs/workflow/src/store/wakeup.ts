@@ -10,7 +10,9 @@ export type Announcement =
       readonly dueIn: number;
     }
   /** An attempt in progress was ended from outside: whoever runs its body asks it to stop. */
-  | { readonly kind: 'cancelled'; readonly stepId: string };
+  | { readonly kind: 'cancelled'; readonly stepId: string }
+  /** A batch is due to be joined, by a process that has this class. */
+  | { readonly kind: 'join'; readonly workflow: string };
 
 /**
  * Carries announcements from whoever committed a change to whoever acts on it: the dispatcher of this process, and the

@@ -70,6 +70,7 @@ export function endAttempt(
       error: outcome.error,
     },
     ...(schedule && { open: { schedule, after: row.id } }),
+    ...consumptionOf(to, closed),
     events,
   });
 
@@ -118,4 +119,10 @@ export function endAttempt(
       );
     }
   }
+}
+
+/** A signal that the step holds is used up when the step ends, and kept when it is only tried again; with the run, all are. */
+function consumptionOf(run: RunStatus, row: StepStatus): { consume?: 'run' | 'step' } {
+  if (run === 'finished' || run === 'cancelled') return { consume: 'run' };
+  return row === 'failed' ? {} : { consume: 'step' };
 }

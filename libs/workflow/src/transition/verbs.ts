@@ -15,6 +15,7 @@ import type { RunRow } from '../store/run.js';
 import type { Schedule } from '../store/schedule.js';
 import type { Author } from './by.js';
 import type { LockedRun, Move } from './change-run.js';
+import { endAttempt, outcomeOf } from './outcomes.js';
 import { scheduleAfter, scheduleNow } from './schedule-of.js';
 
 /**
@@ -28,6 +29,7 @@ export function pause({ run, row }: LockedRun, by: Author): Move {
     path: ['pause'],
     run: { id: run.id, from: run.status, to: 'paused' },
     ...(row.status === 'scheduled' && { keep: { id: row.id, due: 'never' } }),
+    ...(row.status === 'waiting' && { keep: { id: row.id, due: 'stop_clock' } }),
     events: [about('run', 'paused', by)],
   };
 }
@@ -56,7 +58,7 @@ export function resume(
     case 'in_progress':
       return to('performing');
     case 'waiting':
-      return to('waiting');
+      return to('waiting', { keep: { id: row.id, due: 'start_clock' } });
     case 'failed': {
       const step = definition.step(row.step_name);
       if (step) return open(scheduleNow(definition, step, settings.defaultQueue));
@@ -77,7 +79,9 @@ export function resume(
     case 'cancelled': {
       const next = definition.after(row.step_name);
       if (next === undefined) throw stepNotDefined(definition, row.step_name, run.id);
-      if (next === null) return to('finished', { events: [resumed, about('run', 'finished', by)] });
+      if (next === null) {
+        return to('finished', { consume: 'run', events: [resumed, about('run', 'finished', by)] });
+      }
       return open(scheduleAfter(definition, next, settings.defaultQueue), row.id);
     }
   }
@@ -109,6 +113,7 @@ export function cancel({ run, row }: LockedRun, by: Author): Move {
     path: ['cancel'],
     run: { id: run.id, from: run.status, to: 'cancelled' },
     ...(isOpen(row) && { close: { id: row.id, from: row.status, to: 'cancelled', outcome: 'cancelled' } }),
+    consume: 'run',
     events: [about('run', 'cancelled', by)],
   };
 }
@@ -131,6 +136,19 @@ export function reschedule({ run, row }: LockedRun, by: Author, at: Date): Move 
     keep: { id: row.id, due: at },
     events: [about('kept', 'rescheduled', by, { scheduled_at: at.toISOString() })],
   };
+}
+
+/** Passes over the step the run waits on; the batch it may have opened goes on by itself. */
+export function skip(
+  locked: LockedRun,
+  by: Author,
+  definition: WorkflowDefinition,
+  settings: { defaultQueue: string },
+): Move {
+  assertLegal('skip', locked.run);
+  const { step_name: step } = locked.row;
+  if (definition.after(step) === undefined) throw stepNotDefined(definition, step, locked.run.id);
+  return endAttempt(definition, locked, outcomeOf('skipped'), settings, by);
 }
 
 /** Notes on the old run that it was started again; the new run is started apart. */

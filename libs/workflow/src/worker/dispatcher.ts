@@ -1,16 +1,17 @@
 import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { Attempt } from '../engine/attempt.js';
-import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
+import type { Attempt } from '../engine/attempt.js';
+import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
-import { claimGuarded } from '../engine/guarded-claim.js';
 import type { StepDefinition } from '../definition/definition.js';
-import { claim, lanesInUse, type Claims, type ClaimedRow } from '../store/claim.js';
+import { claim, lanesInUse, plainStepKey, type Claims } from '../store/claim.js';
 import type { Announcement, Wakeup } from '../store/wakeup.js';
 import type { WorkerSettings } from '../workflow.options.js';
+import { Executor } from './executor.js';
 import { InHand } from './in-hand.js';
 import { Lanes } from './lanes.js';
-import { SettlementQueue } from './settlement-queue.js';
+import { messageOf } from './message-of.js';
+import { Watch } from './watch.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the poll. */
 export const POLL_NAME = 'workflow-dispatcher';
@@ -39,7 +40,8 @@ export class Dispatcher {
   private readonly logger = new Logger('Workflow');
   private readonly lanes: Lanes;
   private readonly inHand: InHand;
-  private readonly settlements: SettlementQueue;
+  private readonly executor: Executor;
+  private readonly watch: Watch;
   private readonly handlers: readonly string[];
   private readonly plainSteps: readonly string[];
   private readonly idle = new Set<() => void>();
@@ -58,7 +60,7 @@ export class Dispatcher {
   constructor(
     private readonly parts: EngineParts,
     private readonly settings: WorkerSettings,
-    private readonly runner: AttemptRunner,
+    runner: AttemptRunner,
     private readonly wakeup: Wakeup,
     private readonly scheduler: SchedulerRegistry,
     private readonly modes: DispatcherModes,
@@ -66,12 +68,18 @@ export class Dispatcher {
     const { registry, settings: all } = parts;
     this.lanes = new Lanes(registry, all.queue, settings.queues && new Set(settings.queues));
     this.inHand = new InHand(all.stallThreshold);
-    this.settlements = new SettlementQueue(parts, wakeup, this.goesOn, modes.settleInSets);
-    this.handlers = registry.all().map(({ definition }) => definition.name);
+    const host = {
+      goesOn: this.goesOn,
+      slotFreed: () => this.slotFreed(),
+      parked: (deadlineIn: number) => this.watch.lookIn(deadlineIn),
+    };
+    this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);
+    this.watch = new Watch(parts, runner, settings.pollInterval);
+    this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
     this.plainSteps = registry
       .all()
       .flatMap(({ definition }) =>
-        definition.steps.filter(({ plain }) => plain).map((step) => `${definition.name}#${step.name}`),
+        definition.steps.filter(({ plain }) => plain).map((step) => plainStepKey(definition.name, step.name)),
       );
   }
 
@@ -88,6 +96,7 @@ export class Dispatcher {
     this.stopListening?.();
     if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
     clearTimeout(this.timer?.handle);
+    await this.watch.stop();
     if (await this.idleWithin(this.settings.shutdownGrace)) return;
     this.logger.warn(
       `Stopping: ${this.inHand.size} steps are still in progress after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
@@ -105,6 +114,7 @@ export class Dispatcher {
 
   private async poll(): Promise<void> {
     if (this.stopping) return;
+    this.watch.look();
     try {
       this.lanes.replaceFound(await this.parts.database.engineConnect((connection) => lanesInUse(connection)));
     } catch (error) {
@@ -117,6 +127,10 @@ export class Dispatcher {
   private heard(announcement: Announcement): void {
     if (announcement.kind === 'cancelled') {
       this.inHand.abort(announcement.stepId, new Error('The run was cancelled, or sent to another step'));
+      return;
+    }
+    if (announcement.kind === 'join') {
+      if (this.parts.registry.get(announcement.workflow)) this.watch.look();
       return;
     }
     const { queue, priority, dueIn } = announcement;
@@ -163,20 +177,21 @@ export class Dispatcher {
       return this.claimFailed(error);
     }
     this.failing = false;
-    for (const row of claims.plain) this.launch({ attempt: this.attemptOf(row) });
-    for (const due of claims.guarded) void this.launchGuarded(due);
+    for (const row of claims.plain) this.executor.runClaimed(row);
+    for (const row of claims.members) this.executor.runMember(row);
+    for (const due of claims.guarded) void this.executor.runGuarded(due);
     this.more = claims.full;
     this.lookAgain(claims);
   }
 
   /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
-  private lookAgain({ full, nextDueIn, plain, guarded }: Claims & { full: boolean }): void {
+  private lookAgain({ full, nextDueIn, plain, members, guarded }: Claims & { full: boolean }): void {
     if (full) {
       this.wanted = true;
       return;
     }
     this.pressing = Infinity;
-    if (plain.length || guarded.length) this.retryPause = FIRST_RETRY_MS;
+    if (plain.length || members.length || guarded.length) this.retryPause = FIRST_RETRY_MS;
     if (nextDueIn === null) return;
     if (nextDueIn > 0) return this.lookIn(nextDueIn);
     this.lookIn(this.retryPause);
@@ -193,66 +208,6 @@ export class Dispatcher {
       this.look();
     };
     this.timer = { due, handle: setTimeout(fire, Math.min(Math.ceil(delay), LONGEST_TIMER_MS)) };
-  }
-
-  private attemptOf(row: ClaimedRow): Attempt {
-    const workflow = this.parts.registry.get(row.handler)!;
-    return new Attempt(
-      workflow,
-      workflow.definition.step(row.step_name)!,
-      {
-        id: row.id,
-        workflowId: row.workflow_id,
-        attempt: row.attempt,
-        claimNo: row.claim_no,
-        queue: row.queue,
-        priority: row.priority,
-      },
-      {
-        args: row.arguments,
-        subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id! },
-      },
-    );
-  }
-
-  private launch(begun: Begun, chain = 1): void {
-    const { attempt } = begun;
-    attempt.chain = chain;
-    this.inHand.add(attempt);
-    let next: Attempt | null = null;
-    this.runner
-      .run(begun, async (settled, outcome) => {
-        const answer = await this.settlements.settle(settled, outcome);
-        next = answer.next;
-        return answer.settlement;
-      })
-      .catch((error: unknown) => this.lost(attempt, error))
-      .finally(() => {
-        this.inHand.remove(attempt);
-        if (next) this.launch({ attempt: next }, chain + 1);
-        else this.slotFreed();
-      });
-  }
-
-  private async launchGuarded(due: { id: string; workflowId: string }): Promise<void> {
-    this.inHand.addGuarded(due.id);
-    try {
-      const claimed = await claimGuarded(this.parts, due);
-      if (claimed.kind === 'started') this.launch({ attempt: claimed.attempt, context: claimed.context });
-      if (claimed.kind === 'threw') {
-        const { attempt, context, error } = claimed;
-        this.launch({ attempt, context, failure: { error } });
-      }
-      if (claimed.kind === 'ended' && claimed.report) {
-        await this.runner.report(claimed.report.error, claimed.report.context);
-      }
-    } catch (error) {
-      // Rolled back: the row is scheduled as before, and a later claim takes it.
-      this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
-    } finally {
-      this.inHand.removeGuarded(due.id);
-      this.slotFreed();
-    }
   }
 
   /** Whether to go on with the next step in place: while nobody more urgent waits, and not for ever. */
@@ -281,13 +236,6 @@ export class Dispatcher {
     this.failing = true;
   }
 
-  private lost({ label, row }: Attempt, error: unknown): void {
-    this.logger.error(
-      `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
-        `until the sweep finds it: ${messageOf(error)}`,
-    );
-  }
-
   private checkIdle(): void {
     if (this.inHand.size || this.claiming) return;
     for (const resolve of this.idle) resolve();
@@ -312,7 +260,3 @@ export class Dispatcher {
 
 /** What a body that obeys its `abortSignal` may take to end, at a stop. */
 const ABORT_GRACE_MS = 2_000;
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,22 +1,29 @@
-import type { Attempt } from '../engine/attempt.js';
+import type { Abortable } from '../engine/abortable.js';
 
 /** How long a body that was asked to stop may keep its slot. */
 const SLOT_GRACE_MS = 1_000;
 
+/** An attempt, or a fan-out's member. */
+interface Work extends Abortable {
+  readonly row: { readonly id: string };
+}
+
 interface Running {
-  readonly attempt: Attempt;
+  readonly work: Work;
   /** By the monotonic clock: from then on its slot is given to others. */
   readonly slotUntil: number;
 }
 
 /**
- * What this process has in hand: guarded rows whose transaction is open, and attempts from their claim until their settlement
+ * What this process has in hand: guarded rows whose transaction is open, and attempts and members from their claim until their settlement
  * is acknowledged. Each takes a slot of `concurrency`.
  *
  * A body that goes on past its time-out keeps its row, which is the sweep's to judge, but not its slot: bodies that never settle
  * must not stop the worker.
  */
 export class InHand {
+  /** Batches being joined: they take no slot, but a stop waits for them. */
+  joins = 0;
   private readonly guarded = new Set<string>();
   private readonly running = new Map<string, Running>();
 
@@ -32,7 +39,7 @@ export class InHand {
 
   /** Attempts and guarded rows, overdue ones too. */
   get size(): number {
-    return this.guarded.size + this.running.size;
+    return this.guarded.size + this.running.size + this.joins;
   }
 
   /** Left out of the next claim. */
@@ -48,20 +55,21 @@ export class InHand {
     this.guarded.delete(id);
   }
 
-  add(attempt: Attempt): void {
-    const limit = attempt.step.timeout ?? this.stallThreshold;
-    this.running.set(attempt.row.id, { attempt, slotUntil: performance.now() + limit + SLOT_GRACE_MS });
+  /** @param timeout the body's, in milliseconds; null: the setting `stallThreshold` bounds it */
+  add(work: Work, timeout: number | null): void {
+    const limit = timeout ?? this.stallThreshold;
+    this.running.set(work.row.id, { work, slotUntil: performance.now() + limit + SLOT_GRACE_MS });
   }
 
-  remove(attempt: Attempt): void {
-    this.running.delete(attempt.row.id);
+  remove(work: Work): void {
+    this.running.delete(work.row.id);
   }
 
   abort(stepId: string, reason: unknown): void {
-    this.running.get(stepId)?.attempt.abort(reason);
+    this.running.get(stepId)?.work.abort(reason);
   }
 
   abortAll(reason: unknown): void {
-    for (const { attempt } of this.running.values()) attempt.abort(reason);
+    for (const { work } of this.running.values()) work.abort(reason);
   }
 }

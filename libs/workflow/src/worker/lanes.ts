@@ -16,6 +16,9 @@ export class Lanes {
     /** Null: all. */
     private readonly queues: ReadonlySet<string> | null,
   ) {
+    for (const { definition } of registry.jobs()) {
+      this.put(this.declared, { queue: definition.queue ?? defaultQueue, priority: definition.priority });
+    }
     for (const { definition } of registry.all()) {
       for (const { jobOptions } of definition.steps) {
         this.put(this.declared, { queue: jobOptions.queue ?? defaultQueue, priority: jobOptions.priority ?? 0 });

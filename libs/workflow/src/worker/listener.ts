@@ -31,7 +31,8 @@ export class Listener {
   private retry: NodeJS.Timeout | undefined;
   private pause = FIRST_RETRY_MS;
   private closed = false;
-  private warned = false;
+  /** Said once for each loss, however often the new connection fails. */
+  private lostOnce = false;
   state: ListenState = 'off';
 
   constructor(
@@ -54,14 +55,17 @@ export class Listener {
     this.client = client;
     client.on('error', () => this.lost(client));
     client.on('end', () => this.lost(client));
+    let proven: boolean;
     try {
       await client.connect();
-      await this.prove(client);
+      proven = await this.prove(client);
     } catch {
       return this.lost(client);
     }
     if (this.closed || this.client !== client) return;
     this.pause = FIRST_RETRY_MS;
+    if (this.lostOnce && proven) this.logger.log('The listening connection is back.');
+    this.lostOnce = false;
     this.options.reconnected();
   }
 
@@ -76,7 +80,7 @@ export class Listener {
   }
 
   /** Listens, and waits for a notification to itself. */
-  private async prove(client: ListenClient): Promise<void> {
+  private async prove(client: ListenClient): Promise<boolean> {
     const channel = channelOf(this.tables);
     const test = JSON.stringify([this.notifier.sender, 'test']);
     const heard = new Promise<boolean>((resolve) => {
@@ -91,7 +95,7 @@ export class Listener {
     await client.query(`listen ${channel}`);
     await client.query('select pg_notify($1, $2)', [channel, test]);
     const proven = await heard;
-    if (this.client !== client) return;
+    if (this.client !== client) return proven;
     this.state = proven ? 'listening' : 'deaf';
     if (proven) {
       this.notifier.sendBy(async (to, payloads) => {
@@ -103,6 +107,7 @@ export class Listener {
           'Set worker.listen to the URL of a direct connection, or to false.',
       );
     }
+    return proven;
   }
 
   private hear(payload: string): void {
@@ -116,9 +121,9 @@ export class Listener {
     this.state = 'off';
     this.notifier.sendBy(null);
     void client.end().catch(() => undefined);
-    if (!this.warned)
+    if (!this.lostOnce)
       this.logger.warn('The listening connection was lost; polling carries on while it is opened again.');
-    this.warned = true;
+    this.lostOnce = true;
     this.retry = setTimeout(() => void this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);
   }

@@ -2,7 +2,8 @@ import type { StepDefinition } from '../definition/definition.js';
 import { Attempt } from '../engine/attempt.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { patiently } from '../engine/patience.js';
-import { settleOne, type Settlement } from '../engine/settle-one.js';
+import { settleOne } from '../engine/settle-one.js';
+import type { Settlement } from '../engine/settlement.js';
 import { sqlStateOf } from '../store/database.js';
 import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
 import type { Wakeup } from '../store/wakeup.js';
@@ -44,7 +45,7 @@ export class SettlementQueue {
   ) {}
 
   async settle(attempt: Attempt, outcome: Outcome): Promise<SettledAttempt> {
-    if (!this.inSets || outcome.kind !== 'completed' || outcome.error) return this.alone(attempt, outcome);
+    if (!this.inSets || !isUsual(attempt, outcome)) return this.alone(attempt, outcome);
     return new Promise((done) => {
       this.waiting.push(this.prepare(attempt, outcome, done));
       if (this.flushes < FLUSHES_AT_ONCE) void this.flush();
@@ -127,6 +128,13 @@ export class SettlementQueue {
   private async alone(attempt: Attempt, outcome: Outcome): Promise<SettledAttempt> {
     return { settlement: await settleOne(this.parts, attempt, outcome), next: null };
   }
+}
+
+/** A return that holds no signal, opens no batch, and ends no run in which a step may hold a signal. */
+function isUsual({ workflow, step, gate, batch }: Attempt, { kind, error }: Outcome): boolean {
+  if (kind !== 'completed' || error || gate || batch) return false;
+  const { steps } = workflow.definition;
+  return workflow.definition.after(step.name) !== null || steps.every(({ waitFor }) => waitFor === null);
 }
 
 function isDueAtOnce({

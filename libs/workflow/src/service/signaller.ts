@@ -1,0 +1,131 @@
+import type { EntityManager } from 'typeorm';
+import type { WorkflowDefinition } from '../definition/definition.js';
+import { fits, type SignalDefinition } from '../definition/signal.js';
+import { NotOngoingError, PayloadValidationError } from '../errors.js';
+import { assertKey, blankToNull, nameProblem } from '../model/names.js';
+import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
+import { isLegal, isOngoing } from '../model/states.js';
+import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
+import { claimSignal, insertSignal, recordDuplicate, signalByKey, type SignalRow } from '../store/signals.js';
+import type { Transaction } from '../store/transaction.js';
+import { authorOf, type VerbOptions } from '../transition/by.js';
+import { applyMove } from '../transition/change-run.js';
+import * as verbs from '../transition/verbs.js';
+import type { ServiceParts } from './service.parts.js';
+import { validateDto } from './validate-dto.js';
+
+/** Options of a delivery. */
+export interface SignalOptions extends VerbOptions {
+  /** The same delivery again, with the same key, stores nothing and wakes nothing. Unique for the run; blank: none. */
+  readonly idempotencyKey?: string;
+}
+
+/** A signal that was checked and can be stored. */
+export interface Delivery {
+  readonly name: string;
+  /** As stored: JSON text. */
+  readonly payload: string;
+  readonly idempotencyKey: string | null;
+  readonly actor: string;
+  readonly reason: string | null;
+}
+
+export interface Delivered {
+  readonly signal: SignalRow;
+  readonly duplicate: boolean;
+  /** The run afterwards. */
+  readonly run: RunRow;
+}
+
+/** Delivers signals: checked before any SQL, stored under the run's lock, and given to the step that waits for it. */
+export class Signaller {
+  constructor(private readonly parts: ServiceParts) {}
+
+  /** @throws {PayloadValidationError | PayloadTooLargeError | UnserializableValueError} */
+  async prepare(signal: string | SignalDefinition, payload: unknown, options: SignalOptions): Promise<Delivery> {
+    const { name, dto } = readSignal(signal);
+    const given = dto && payload instanceof dto ? { ...payload } : (payload ?? {});
+    const what = `payload of signal "${name}"`;
+    assertPlainObject(given, what);
+    if (dto) await validateDto(dto, given, what);
+    const idempotencyKey = blankToNull(options.idempotencyKey, 'idempotency key');
+    if (idempotencyKey !== null) assertKey(idempotencyKey, 'idempotency key');
+    const { maxPayloadSize } = this.parts.settings;
+    return {
+      name,
+      payload: serialize(given, { what, maxBytes: maxPayloadSize, entities: this.parts.subjects }),
+      idempotencyKey,
+      ...authorOf(options),
+    };
+  }
+
+  /**
+   * @throws {WorkflowNotFoundError}
+   * @throws {NotOngoingError} when the run has ended, and the key is not one that it got while it went on
+   * @throws {WorkflowDefinitionError} when the run's class, which says what its steps wait for, is not loaded here
+   */
+  async deliver(
+    transaction: Transaction,
+    workflowId: string,
+    delivery: Delivery,
+    lockTimeout: number | undefined,
+  ): Promise<Delivered> {
+    const { connection } = transaction;
+    const run = await lockRun(connection, workflowId, lockTimeout);
+    if (!run) throw verbs.notFound(workflowId);
+    const { idempotencyKey: key } = delivery;
+    const known = key === null ? undefined : await signalByKey(connection, workflowId, key);
+    if (known) {
+      if (isOngoing(run.status)) await recordDuplicate(connection, known, delivery);
+      return { signal: known, duplicate: true, run };
+    }
+    if (!isLegal('signal', run.status)) throw this.notOngoing(run);
+    const definition = this.parts.registry.require(run.workflow_class);
+    const row = await currentRow(connection, run);
+    const takes = row !== undefined && (await this.takes(definition, row, delivery, connection.manager));
+    const signal = await insertSignal(connection, { workflowId, ...delivery });
+    if (!takes) return { signal, duplicate: false, run };
+    await claimSignal(connection, signal.id, row.id, true);
+    const paused = run.status === 'paused';
+    const changed = await applyMove(transaction, run, {
+      path: [paused ? 'hold' : 'wake'],
+      run: { id: run.id, from: run.status, to: paused ? 'paused' : 'ready' },
+      keep: { id: row.id, due: 'wake' },
+      events: [],
+    });
+    return { signal: { ...signal, status: 'claimed', claimed_by_step_id: row.id }, duplicate: false, run: changed.run };
+  }
+
+  /** Whether the run's step is parked on such a signal. The matcher is the application's code: its throw is the caller's. */
+  private async takes(
+    definition: WorkflowDefinition,
+    row: StepRow,
+    delivery: Delivery,
+    manager: EntityManager,
+  ): Promise<boolean> {
+    if (row.status !== 'waiting' || row.batch_size !== null) return false;
+    const waitFor = definition.step(row.step_name)?.waitFor;
+    if (!waitFor) return false;
+    const payload = await deserialize(JSON.parse(delivery.payload), {
+      load: (reference) => this.parts.subjects.load(reference, manager),
+    });
+    return fits(waitFor, { name: delivery.name, payload });
+  }
+
+  private notOngoing(run: RunRow): NotOngoingError {
+    return new NotOngoingError(`Workflow ${run.id} is ${run.status}: it takes no more signals. Nothing was stored.`);
+  }
+}
+
+/** @throws {PayloadValidationError} when it is neither a name nor what `defineSignal` returned */
+function readSignal(signal: unknown): { name: string; dto: SignalDefinition<object>['payload'] } {
+  const defined: Partial<SignalDefinition<object>> | null = typeof signal === 'object' ? signal : null;
+  const name: unknown = defined ? defined.name : signal;
+  const dto = defined?.payload ?? null;
+  if (typeof name !== 'string' || (dto !== null && typeof dto !== 'function')) {
+    throw new PayloadValidationError('The signal must be a name or what defineSignal returned.');
+  }
+  const problem = nameProblem(name);
+  if (problem !== null) throw new PayloadValidationError(`The signal's name ${problem}.`);
+  return { name, dto };
+}

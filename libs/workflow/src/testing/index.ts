@@ -1,0 +1,1 @@
+export { createWorkflowTester, WorkflowTester } from './workflow.tester.js';

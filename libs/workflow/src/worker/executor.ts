@@ -1,0 +1,158 @@
+import { Logger } from '@nestjs/common';
+import { Attempt } from '../engine/attempt.js';
+import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
+import type { EngineParts } from '../engine/engine.parts.js';
+import { claimGuarded } from '../engine/guarded-claim.js';
+import { join } from '../engine/join.js';
+import { Member, runMember } from '../engine/member.js';
+import type { StepDefinition } from '../definition/definition.js';
+import type { ClaimedMember, ClaimedRow } from '../store/claim.js';
+import type { Wakeup } from '../store/wakeup.js';
+import type { InHand } from './in-hand.js';
+import { MemberQueue, type EndedBatch } from './member-queue.js';
+import { messageOf } from './message-of.js';
+import { SettlementQueue } from './settlement-queue.js';
+
+/** What the executor asks of, and tells, the dispatcher. */
+export interface ExecutorHost {
+  /** Whether to go on with a run's next step in place. */
+  readonly goesOn: (attempt: Attempt, next: StepDefinition) => boolean;
+  /** A slot is free again. */
+  readonly slotFreed: () => void;
+  /** A run was parked with a deadline so many milliseconds from now. */
+  readonly parked: (deadlineIn: number) => void;
+}
+
+/** Runs what was claimed, each in a slot of its own, and has its end settled. */
+export class Executor {
+  private readonly logger = new Logger('Workflow');
+  private readonly settlements: SettlementQueue;
+  private readonly members: MemberQueue;
+
+  constructor(
+    private readonly parts: EngineParts,
+    private readonly runner: AttemptRunner,
+    private readonly inHand: InHand,
+    private readonly host: ExecutorHost,
+    wakeup: Wakeup,
+    settleInSets: boolean,
+  ) {
+    this.settlements = new SettlementQueue(parts, wakeup, host.goesOn, settleInSets);
+    this.members = new MemberQueue(parts, wakeup, (batch) => void this.join(batch));
+  }
+
+  runClaimed(row: ClaimedRow): void {
+    const workflow = this.parts.registry.get(row.handler)!;
+    const attempt = new Attempt(
+      workflow,
+      workflow.definition.step(row.step_name)!,
+      {
+        id: row.id,
+        workflowId: row.workflow_id,
+        attempt: row.attempt,
+        claimNo: row.claim_no,
+        queue: row.queue,
+        priority: row.priority,
+      },
+      {
+        args: row.arguments,
+        subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id! },
+      },
+    );
+    this.run({ attempt });
+  }
+
+  /** Claims a due row that needs a transaction of its own, and runs it if its guards and its gate let it. */
+  async runGuarded(due: { id: string; workflowId: string }): Promise<void> {
+    this.inHand.addGuarded(due.id);
+    try {
+      const claimed = await claimGuarded(this.parts, due);
+      if (claimed.kind === 'started') this.run({ attempt: claimed.attempt, context: claimed.context });
+      if (claimed.kind === 'threw') {
+        const { attempt, context, error } = claimed;
+        this.run({ attempt, context, failure: { error } });
+      }
+      if (claimed.kind === 'parked' && claimed.deadlineIn !== null) this.host.parked(claimed.deadlineIn);
+      if (claimed.kind === 'ended' && claimed.report) {
+        await this.runner.report(claimed.report.error, claimed.report.context);
+      }
+    } catch (error) {
+      // Rolled back: the row is scheduled as before, and a later claim takes it.
+      this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
+    } finally {
+      this.inHand.removeGuarded(due.id);
+      this.host.slotFreed();
+    }
+  }
+
+  runMember(row: ClaimedMember): void {
+    const member = new Member(this.parts.registry.job(row.handler)!, {
+      id: row.id,
+      workflowId: row.workflow_id,
+      workflowName: row.workflow_class,
+      stepName: row.step_name,
+      claimNo: row.claim_no,
+      attempt: row.job_attempt,
+      args: row.job_args,
+    });
+    this.inHand.add(member, null);
+    runMember(this.parts, member)
+      .then((end) => {
+        if (end.status === 'failed') {
+          this.logger.error(
+            `${member.label} is dead-lettered after ${member.row.attempt} attempts: ${end.error?.class}: ${end.error?.message}`,
+          );
+        }
+        return this.members.settle(end);
+      })
+      .catch((error: unknown) =>
+        this.logger.error(
+          `${member.label}: its end could not be stored; its row stays in progress: ${messageOf(error)}`,
+        ),
+      )
+      .finally(() => {
+        this.inHand.remove(member);
+        this.host.slotFreed();
+      });
+  }
+
+  private run(begun: Begun, chain = 1): void {
+    const { attempt } = begun;
+    attempt.chain = chain;
+    this.inHand.add(attempt, attempt.step.timeout);
+    let next: Attempt | null = null;
+    this.runner
+      .run(begun, async (settled, outcome) => {
+        const answer = await this.settlements.settle(settled, outcome);
+        next = answer.next;
+        return answer.settlement;
+      })
+      .catch((error: unknown) => this.lost(attempt, error))
+      .finally(() => {
+        this.inHand.remove(attempt);
+        if (next) this.run({ attempt: next }, chain + 1);
+        else this.host.slotFreed();
+      });
+  }
+
+  private async join({ id, workflowId }: EndedBatch): Promise<void> {
+    // In hand, so that a stop waits for it.
+    this.inHand.joins += 1;
+    try {
+      const joined = await join(this.parts, { id, workflowId });
+      if (joined?.report) await this.runner.report(joined.report.error, joined.report.context);
+    } catch (error) {
+      this.logger.error(`Joining the batch ${id} of workflow ${workflowId} failed: ${messageOf(error)}`);
+    } finally {
+      this.inHand.joins -= 1;
+      this.host.slotFreed();
+    }
+  }
+
+  private lost({ label, row }: Attempt, error: unknown): void {
+    this.logger.error(
+      `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
+        `until the sweep finds it: ${messageOf(error)}`,
+    );
+  }
+}

@@ -1,0 +1,159 @@
+import { Logger } from '@nestjs/common';
+import type { AttemptRunner } from '../engine/attempt-runner.js';
+import { fireDeadline } from '../engine/deadline.js';
+import type { EngineParts } from '../engine/engine.parts.js';
+import { join } from '../engine/join.js';
+import type { ErrorContext } from '../observe/error-reporter.js';
+import { dueJoins } from '../store/members.js';
+import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
+import { messageOf } from './message-of.js';
+
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** A `waitTimeout` that takes its time, at a notice, must not keep the deadlines of others. */
+const FIRED_AT_ONCE = 4;
+/** A deadline that could not be applied is tried again after this long, doubling up to the poll. */
+const FIRST_RETRY_MS = 10;
+
+/**
+ * Looks after waiting runs: fires the deadlines that have passed, and joins the batches that others found to be over. It looks at every poll of
+ * the dispatcher, and when the next deadline it knows of comes. One run that somebody holds, or that fails (which is logged), is passed over, for
+ * this look.
+ */
+export class Watch {
+  private readonly logger = new Logger('Workflow');
+  private readonly handlers: readonly string[];
+  private timer: { readonly due: number; readonly handle: NodeJS.Timeout } | undefined;
+  private looking: Promise<void> | undefined;
+  private again = false;
+  private stopped = false;
+  private failing = false;
+  private retryPause = FIRST_RETRY_MS;
+  /** Rows whose deadline is being applied now. */
+  private readonly firing = new Map<string, Promise<void>>();
+  /** Rows that this look, or what the one before had begun, left as they are: whoever holds a run may be about to let it wait on. */
+  private readonly left = new Set<string>();
+  /** Errors on their way to the reporter: no deadline waits for them, but a stop does. */
+  private readonly reports = new Set<Promise<void>>();
+
+  constructor(
+    private readonly parts: EngineParts,
+    private readonly runner: AttemptRunner,
+    private readonly pollInterval: number,
+  ) {
+    this.handlers = parts.registry.all().map(({ definition }) => definition.name);
+  }
+
+  /** Looks now; while it looks already, once more after that. */
+  look(): void {
+    if (this.stopped) return;
+    if (this.looking) {
+      this.again = true;
+      return;
+    }
+    this.looking = this.lookOnce()
+      .catch((error: unknown) => this.lookFailed(error))
+      .finally(() => {
+        this.looking = undefined;
+        if (!this.again) return;
+        this.again = false;
+        this.look();
+      });
+  }
+
+  /** A run was parked with this deadline. */
+  lookIn(delay: number): void {
+    const due = performance.now() + delay;
+    if (this.stopped || (this.timer && this.timer.due <= due)) return;
+    clearTimeout(this.timer?.handle);
+    const fire = () => {
+      this.timer = undefined;
+      this.look();
+    };
+    this.timer = { due, handle: setTimeout(fire, Math.min(Math.ceil(delay), LONGEST_TIMER_MS)) };
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer?.handle);
+    await this.looking;
+    await Promise.all(this.firing.values());
+    await Promise.all(this.reports);
+  }
+
+  private async lookOnce(): Promise<void> {
+    const { database } = this.parts;
+    this.retryPause = this.left.size ? Math.min(this.retryPause * 2, this.pollInterval) : FIRST_RETRY_MS;
+    this.left.clear();
+    for (;;) {
+      const passed = await database.engineConnect((connection) =>
+        passedDeadlines(connection, this.handlers, this.passedOver),
+      );
+      for (const { id, workflow_id: workflowId } of passed) {
+        if (this.firing.size >= FIRED_AT_ONCE) await Promise.race(this.firing.values());
+        if (this.stopped) return;
+        this.firing.set(id, this.fire({ id, workflowId }));
+      }
+      await this.joinAll();
+      if (this.stopped) return;
+      if (passed.length < LARGEST_LOOK) break;
+    }
+    const next = await database.engineConnect((connection) =>
+      nextDeadlineIn(connection, this.handlers, this.passedOver),
+    );
+    if (next !== null) this.lookIn(next);
+    this.failing = false;
+  }
+
+  private get passedOver(): string[] {
+    return [...this.left, ...this.firing.keys()];
+  }
+
+  private async joinAll(): Promise<void> {
+    const due = await this.parts.database.engineConnect((connection) => dueJoins(connection, this.handlers));
+    for (const { id, workflow_id: workflowId } of due) {
+      if (this.stopped) return;
+      await this.join({ id, workflowId });
+    }
+  }
+
+  private async join(batch: { id: string; workflowId: string }): Promise<void> {
+    try {
+      this.report((await join(this.parts, batch, { ifFree: true }))?.report);
+    } catch (error) {
+      this.logger.error(`Joining the batch ${batch.id} of workflow ${batch.workflowId} failed: ${messageOf(error)}`);
+    }
+  }
+
+  private async fire(due: { id: string; workflowId: string }): Promise<void> {
+    try {
+      const { fired, nextDueIn, report } = await fireDeadline(this.parts, due);
+      this.report(report);
+      if (!fired) this.leave(due.id);
+      else if (nextDueIn !== null) this.lookIn(nextDueIn);
+    } catch (error) {
+      this.logger.error(`The deadline of workflow ${due.workflowId} could not be applied: ${messageOf(error)}`);
+      this.leave(due.id);
+    } finally {
+      this.firing.delete(due.id);
+    }
+  }
+
+  private leave(id: string): void {
+    this.left.add(id);
+    this.lookIn(this.retryPause);
+  }
+
+  private report(report: { readonly error: unknown; readonly context: ErrorContext } | null | undefined): void {
+    if (!report) return;
+    const reported = this.runner.report(report.error, report.context).finally(() => this.reports.delete(reported));
+    this.reports.add(reported);
+  }
+
+  private lookFailed(error: unknown): void {
+    if (!this.failing && !this.stopped) {
+      this.logger.error(`Looking after waiting runs failed, and goes on at every poll: ${messageOf(error)}`);
+    }
+    this.failing = true;
+  }
+}
