@@ -74,6 +74,7 @@ describe('the migrations', () => {
       'workflow_signals_pending',
       'workflow_signals_pkey',
       'workflow_steps_claim',
+      'workflow_steps_due_to_join',
       'workflow_steps_in_progress',
       'workflow_steps_one_attempt',
       'workflow_steps_one_open',

@@ -1,9 +1,10 @@
 import {
   FanOut,
+  FanOutBatch,
   RemovedStep,
   Step,
   Workflow,
-  WorkflowDefinitionError,
+  WorkflowJob,
   WorkflowOf,
   fanOut,
   matcher,
@@ -12,7 +13,6 @@ import {
   type Ctx,
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
-import { refusedBoot } from './support/refused-boot';
 import { gate, workflowSuite, type Suite } from './support/suite';
 
 const ran: string[] = [];
@@ -192,25 +192,32 @@ describe('steps of a workflow class, run', () => {
     expect(await workflows.removedStepsInFlight(AllForms)).toEqual({ gone: 0, buried: 0 });
   });
 
-  test('DEF-02 a fan-out and a wait can be declared, and this version says at boot that it does not run them', async () => {
-    @Workflow()
-    class Fans extends WorkflowOf {
+  test('DEF-02 fan-outs, waits and plain steps of both forms may be mixed, and run in their order', async () => {
+    const heard: string[] = [];
+    @WorkflowJob()
+    class Shout {
+      async perform({ word }: { word: string }) {
+        heard.push(word);
+      }
+    }
+    @Workflow({
+      steps: [
+        fanOut('more', (_ctx, batch) => batch.add(Shout, { word: 'more' })),
+        step('hear', (ctx) => void heard.push(ctx.receivedSignal.name), { waitFor: matcher('any', () => true) }),
+      ],
+    })
+    class Mixed extends WorkflowOf {
       @FanOut()
-      async spread() {}
+      async spread(_ctx: Ctx<this>, batch: FanOutBatch) {
+        batch.add(Shout, { word: 'spread' });
+      }
     }
-    @Workflow({ steps: [fanOut('spread', () => undefined)] })
-    class FansToo extends WorkflowOf {}
-    @Workflow({ steps: [step('hear', () => undefined, { waitFor: matcher('any', () => true) })] })
-    class Waits extends WorkflowOf {}
-    for (const [workflow, message] of [
-      [Fans, /Fans, step "spread": @FanOut does not run in this version/],
-      [FansToo, /FansToo, step "spread": @FanOut/],
-      [Waits, /Waits, step "hear": waitFor/],
-    ] as const) {
-      const error = await refusedBoot({ url: suite.database.url, providers: [workflow] });
-      expect(error).toBeInstanceOf(WorkflowDefinitionError);
-      expect(error.message).toMatch(message);
-    }
+    const { workflows } = await suite.boot([Mixed, Shout]);
+    const run = await workflows.start(Mixed);
+    await suite.until(run, 'waiting');
+    await run.signal('any');
+    await suite.until(run, 'finished');
+    expect(heard).toEqual(['spread', 'more', 'any']);
   });
 
   test("DEF-16 jobOptions give the row its queue and priority, the step's before the class's; else the setting's and 0", async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, escapeLiteral } from 'pg';
-import { claim, lanesInUse, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
@@ -36,7 +36,7 @@ const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_
 const FILTER: ClaimFilter = {
   lanes: LANES,
   handlers: LOADED,
-  plainSteps: LOADED.map((name) => `${name}#one`),
+  plainSteps: LOADED.map((name) => plainStepKey(name, 'one')),
   inHand: ['1', '2', '3'],
 };
 const NEXT: Schedule = {
@@ -117,9 +117,10 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       send: (connection) => currentRow(connection, run()),
     },
     'the change of one run': {
-      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) =>
         applyChange(connection, {
+          consume: 'step',
           run: { id: run().id, from: 'performing', to: 'ready' },
           close: { id: known[0].id, from: 'in_progress', to: 'completed', outcome: 'completed' },
           open: { schedule: NEXT, after: known[0].id },

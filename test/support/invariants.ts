@@ -56,7 +56,7 @@ export async function brokenInvariants(dataSource: Pick<DataSource, 'query'>): P
   }
   const runs = await dataSource.query<{ id: string; status: string; events: TrailEvent[] }[]>(`
     select w.id, w.status,
-      (select json_agg(json_build_object('name', e.name, 'step', e.details->>'step') order by e.id)
+      (select json_agg(json_build_object('name', e.name, 'step', e.details->>'step', 'action', e.details->>'action') order by e.id)
        from workflow_events e where e.workflow_id = w.id) as events
     from workflows w`);
   for (const { id, status, events } of runs) {
@@ -69,6 +69,7 @@ export async function brokenInvariants(dataSource: Pick<DataSource, 'query'>): P
 interface TrailEvent {
   readonly name: string;
   readonly step: string | null;
+  readonly action: string | null;
 }
 
 type Row = 'none' | 'scheduled' | 'in_progress' | 'waiting';
@@ -78,7 +79,7 @@ function problemOfTrail(events: readonly TrailEvent[], status: string): string |
   let run = 'none';
   let row: Row = 'none';
   const walked: string[] = [];
-  for (const { name, step } of events) {
+  for (const { name, step, action } of events) {
     const at = `${name} at ${run}/${row} after ${walked.join(', ')}`;
     walked.push(name);
     switch (name) {
@@ -102,7 +103,8 @@ function problemOfTrail(events: readonly TrailEvent[], status: string): string |
         if (run !== 'paused') run = 'waiting';
         break;
       case 'signal_claimed':
-        if (row === 'waiting') {
+      case 'wait_timed_out':
+        if (row === 'waiting' && (name === 'signal_claimed' || action === 'run')) {
           row = 'scheduled';
           if (run !== 'paused') run = 'ready';
         }

@@ -1,12 +1,16 @@
 import { Client } from 'pg';
 import type { Suite } from './suite';
 
-/** Holds the locks of these runs, as whoever changes them does, until `release` is called. */
-export async function holdRuns(suite: Suite, ids: readonly string[]): Promise<{ release(): Promise<void> }> {
+/** Holds the locks of these runs (or of other rows of theirs), as whoever changes them does, until `release` is called. */
+export async function holdRuns(
+  suite: Suite,
+  ids: readonly string[],
+  rows = 'select from workflows where id = any($1::uuid[]) order by id for no key update',
+): Promise<{ release(): Promise<void> }> {
   const client = new Client({ connectionString: suite.database.url });
   await client.connect();
   await client.query('begin');
-  await client.query('select from workflows where id = any($1::uuid[]) order by id for no key update', [ids]);
+  await client.query(rows, [ids]);
   return {
     release: async () => {
       await client.query('commit');

@@ -97,7 +97,9 @@ export function workflowSuite(): Suite {
           ...imports,
         ],
         providers,
-      }).compile();
+      })
+        .setLogger(new WarningsOnly())
+        .compile();
       const app = await module.init();
       let closed: Promise<void> | undefined;
       const booted: TestApp = {

@@ -1,0 +1,5 @@
+/**
+ * How often each race is run: often enough here to meet a mistake, and a thousand times where time is no matter
+ * (`npm run test:races`, and CI).
+ */
+export const RACE_ROUNDS = Number(process.env.RACE_ROUNDS ?? 250);
