@@ -27,7 +27,8 @@ export class CreateShop1764600000000 implements MigrationInterface {
         quantity integer not null check (quantity > 0)
       )`);
     await queryRunner.query(`
-      insert into stock (item, shelf, available) values ('teapot', 'A1', 20), ('kettle', 'B7', 20), ('sieve', 'C3', 20)`);
+      insert into stock (item, shelf, available) values
+        ('teapot', 'A1', 20), ('kettle', 'B7', 20), ('sieve', 'C3', 20), ('samovar', 'D9', 0)`);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {

@@ -11,7 +11,8 @@ export class CreatePullRequests1764600100000 implements MigrationInterface {
         number integer not null,
         title text not null,
         author text not null,
-        reviewer text
+        reviewer text,
+        closed_at timestamptz
       )`);
   }
 

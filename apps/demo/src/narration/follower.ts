@@ -56,7 +56,7 @@ export class Follower {
     if (!news.length) return [];
     const steps = await handle.steps();
     return news.flatMap((event) => {
-      const text = tell(event, steps);
+      const text = tell(event, { events, steps });
       return text === null ? [] : [{ event, about: subjectOf(run), text }];
     });
   }

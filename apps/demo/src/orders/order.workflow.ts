@@ -1,9 +1,12 @@
-import { CancelIf, OnException, Step, Workflow, WorkflowOf, type Ctx } from 'nestjs-pg-workflows';
+import { CancelIf, FanOut, FanOutBatch, OnException, Step, Workflow, WorkflowOf, type Ctx } from 'nestjs-pg-workflows';
 import { Mailbox } from '../mail/mailbox';
 import { Carrier } from './carrier';
+import { NotifyVendor } from './notify-vendor.job';
 import { Order } from './order.entity';
+import { PaymentConfirmed } from './payment-confirmed';
 import { CardDeclined, GatewayTimeout, PaymentGateway } from './payment-gateway';
-import { Stock } from './stock';
+import { OutOfStock, Stock } from './stock';
+import { Vendors } from './vendors';
 
 /**
  * What happens to an order, from top to bottom. Each step is a row: a crash, a deployment or a pause between two of them
@@ -20,6 +23,8 @@ import { Stock } from './stock';
       maxReattempts: 4,
       report: 'terminal_only',
     },
+    // Sold out: it is looked for again, half a minute long. A real shop would be more patient.
+    { matching: OutOfStock, action: 'reattempt', wait: '1 second', maxReattempts: 30, report: 'terminal_only' },
     // Any other error: the run pauses. That is the default, and says "a person decides".
   ],
 })
@@ -27,6 +32,7 @@ export class OrderWorkflow extends WorkflowOf<Order, { gift: boolean }> {
   constructor(
     private readonly stock: Stock,
     private readonly gateway: PaymentGateway,
+    private readonly vendors: Vendors,
     private readonly carrier: Carrier,
     private readonly mailbox: Mailbox,
   ) {
@@ -46,10 +52,16 @@ export class OrderWorkflow extends WorkflowOf<Order, { gift: boolean }> {
     ctx.output({ shelf });
   }
 
-  /** The key is the same on every attempt, so an attempt whose answer was lost is not charged again. */
-  @Step({ timeout: '5 seconds' })
-  async capture(ctx: Ctx<this>) {
-    const { id: orderId, card, amount } = ctx.requireSubject();
+  /**
+   * Runs once the bank has confirmed the payment; one that it confirmed before is taken at once. If it does not in time, the run
+   * pauses, and a person decides. A real shop would wait for '2 days'.
+   *
+   * The key is the same on every attempt, so an attempt whose answer was lost is not charged again. Every attempt has the signal.
+   */
+  @Step({ waitFor: PaymentConfirmed, waitTimeout: '5 seconds', onTimeout: 'pause', timeout: '5 seconds' })
+  async capture(ctx: Ctx<this, typeof PaymentConfirmed>) {
+    const { id: orderId, card } = ctx.requireSubject();
+    const { amount } = ctx.receivedSignal.payload;
     const charge = await this.gateway.capture(
       { orderId, card, amount },
       { idempotencyKey: ctx.stepIdempotencyKey, signal: ctx.abortSignal },
@@ -62,6 +74,19 @@ export class OrderWorkflow extends WorkflowOf<Order, { gift: boolean }> {
   async declined(_error: CardDeclined, ctx: Ctx<this>) {
     await this.stock.release(ctx.requireSubject(), ctx.manager);
     ctx.cancel();
+  }
+
+  /** A job for each vendor. The next step comes when all are done; if one could not be told, the run pauses. */
+  @FanOut({ onBatchFailure: 'pause' })
+  notifyVendors(ctx: Ctx<this>, batch: FanOutBatch) {
+    const { item, quantity } = ctx.requireSubject();
+    for (const vendor of this.vendors.of(item)) {
+      batch.add(NotifyVendor, {
+        vendor,
+        text: `sold: ${quantity} × ${item}`,
+        key: `${ctx.stepIdempotencyKey}:${vendor}`,
+      });
+    }
   }
 
   @Step()

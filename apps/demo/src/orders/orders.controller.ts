@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, ParseIntPipe, Post } from '@nestjs/common';
 import { viewOf } from '../workflows/workflow.view';
+import { CancelOrder } from './cancel-order.dto';
 import { OrdersService } from './orders.service';
 import { PlaceOrder } from './place-order.dto';
 
@@ -16,6 +17,12 @@ export class OrdersController {
   @Get(':id/workflow')
   async workflow(@Param('id', ParseIntPipe) id: number) {
     return viewOf(await this.orders.runOf(id));
+  }
+
+  @Post(':id/cancel')
+  @HttpCode(204)
+  cancel(@Param('id', ParseIntPipe) id: number, @Body() by: CancelOrder) {
+    return this.orders.cancel(id, by);
   }
 
   @Delete(':id')

@@ -1,16 +1,27 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { WorkflowRun, WorkflowService, type WorkflowHandle } from 'nestjs-pg-workflows';
+import { NotOngoingError, WorkflowRun, WorkflowService, type WorkflowHandle } from 'nestjs-pg-workflows';
 import { DataSource, Repository } from 'typeorm';
+import type { CancelOrder } from './cancel-order.dto';
 import { Order } from './order.entity';
 import { OrderWorkflow } from './order.workflow';
+import { PaymentConfirmed } from './payment-confirmed';
+import type { PaymentEvent } from './payment-event.dto';
 import type { PlaceOrder } from './place-order.dto';
+import { Stock } from './stock';
+
+/** What became of the bank's message. */
+export interface PaymentAnswer {
+  readonly outcome: 'the order goes on' | 'kept until the order asks' | 'delivered before' | 'too late';
+  readonly workflow: string;
+}
 
 @Injectable()
 export class OrdersService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly workflows: WorkflowService,
+    private readonly stock: Stock,
     @InjectRepository(WorkflowRun) private readonly runs: Repository<WorkflowRun>,
   ) {}
 
@@ -25,6 +36,34 @@ export class OrdersService {
         manager,
       });
       return { order, run };
+    });
+  }
+
+  /**
+   * Tells the order's run. Whether it waits already, or will later, is not our concern: a signal that comes early is kept. The bank
+   * delivers at least once, and the id of its event is the idempotency key: the second time changes nothing.
+   */
+  async paymentConfirmed({ event, orderId, amount }: PaymentEvent): Promise<PaymentAnswer> {
+    const run = await this.runOf(orderId);
+    try {
+      const payment = { amount, reference: event };
+      const signal = await run.signal(PaymentConfirmed, payment, { idempotencyKey: event, actor: 'bank' });
+      if (signal.duplicateDelivery) return { outcome: 'delivered before', workflow: run.id };
+      const outcome = signal.status === 'claimed' ? 'the order goes on' : 'kept until the order asks';
+      return { outcome, workflow: run.id };
+    } catch (error) {
+      if (!(error instanceof NotOngoingError)) throw error;
+      return { outcome: 'too late', workflow: run.id };
+    }
+  }
+
+  /** The run ends and the goods are free again, in one transaction. Whoever does it is on the run's audit trail. */
+  async cancel(orderId: number, { actor, reason }: CancelOrder): Promise<void> {
+    const run = await this.runOf(orderId);
+    await this.dataSource.transaction(async (manager) => {
+      await run.cancel({ actor, reason, manager });
+      const order = await manager.findOneBy(Order, { id: orderId });
+      if (order) await this.stock.release(order, manager);
     });
   }
 

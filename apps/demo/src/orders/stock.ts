@@ -16,6 +16,11 @@ export class Stock {
     return manager.findOneByOrFail(StockItem, { item });
   }
 
+  /** New goods came in. */
+  async receive(item: string, quantity: number, manager: EntityManager): Promise<void> {
+    await manager.increment(StockItem, { item }, 'available', quantity);
+  }
+
   /** Doing it twice is doing it once: the second time there is no reservation. */
   async release({ id, item, quantity }: Order, manager: EntityManager): Promise<void> {
     await manager.transaction(async (transaction) => {

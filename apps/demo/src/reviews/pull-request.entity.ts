@@ -20,4 +20,12 @@ export class PullRequest {
 
   @Column('text', { nullable: true })
   reviewer!: string | null;
+
+  @Column('timestamptz', { name: 'closed_at', nullable: true })
+  closedAt!: Date | null;
+
+  /** As people write it. */
+  get name(): string {
+    return `${this.repository}#${this.number}`;
+  }
 }

@@ -1,17 +1,29 @@
 import { Injectable } from '@nestjs/common';
-import { AlreadyRunningError, WorkflowService } from 'nestjs-pg-workflows';
+import { AlreadyRunningError, WorkflowService, type DeliveredSignal } from 'nestjs-pg-workflows';
 import { DataSource } from 'typeorm';
+import type { PullRequestClosed, PullRequestOpened, PullRequestReviewed } from './github-events.dto';
 import { PullRequest } from './pull-request.entity';
-import type { PullRequestOpened } from './pull-request-opened.dto';
+import { Closed, ReviewGiven } from './review.signals';
 import { ReviewWorkflow } from './review.workflow';
+
+/** A real team would have '2 days'. */
+const TIME_TO_REVIEW_MS = 2_500;
 
 /** What became of a delivery. */
 export interface DeliveryAnswer {
-  readonly outcome: 'review started' | 'delivered before' | 'under review already' | 'ignored';
+  readonly outcome:
+    | 'review started'
+    | 'under review already'
+    | 'the review goes on'
+    | 'kept until the review asks'
+    | 'delivered before'
+    | 'not under review'
+    | 'ignored';
   /** The run that takes care of it. */
   readonly workflow?: string;
 }
 
+/** GitHub delivers at least once: the delivery's id is always the idempotency key, so the second time changes nothing. */
 @Injectable()
 export class ReviewsService {
   constructor(
@@ -20,9 +32,8 @@ export class ReviewsService {
   ) {}
 
   /**
-   * Writes the pull request and starts its review, in one transaction. GitHub delivers at least once: the delivery's id is the
-   * idempotency key, so the second time finds the run of the first. And a pull request has one review at a time, whoever
-   * asks for it: that is what its being the run's subject means.
+   * Writes the pull request and starts its review, in one transaction. A pull request has one review at a time, whoever asks for
+   * it: that is what its being the run's subject means.
    */
   opened({ pull_request, repository, sender }: PullRequestOpened, delivery: string): Promise<DeliveryAnswer> {
     return this.dataSource.transaction(async (manager) => {
@@ -37,6 +48,7 @@ export class ReviewsService {
       try {
         const run = await this.workflows.start(ReviewWorkflow, {
           subject: pullRequest,
+          args: { due: new Date(Date.now() + TIME_TO_REVIEW_MS) },
           idempotencyKey: delivery,
           actor: `github:${sender.login}`,
           manager,
@@ -48,4 +60,42 @@ export class ReviewsService {
       }
     });
   }
+
+  /** GitHub knows pull requests, not our runs: the signal goes to whatever run the pull request has, if it has one. */
+  async reviewed(event: PullRequestReviewed, delivery: string): Promise<DeliveryAnswer> {
+    const { pull_request, review, action, sender } = event;
+    const pullRequest = this.dataSource.manager.create(PullRequest, { id: String(pull_request.id) });
+    const payload = { action, reviewer: review.user.login, state: review.state };
+    return answerTo(
+      await this.workflows.signal(ReviewWorkflow, pullRequest, ReviewGiven, payload, {
+        missing: 'ignore',
+        idempotencyKey: delivery,
+        actor: `github:${sender.login}`,
+      }),
+    );
+  }
+
+  /** The row and the signal in one transaction: the run wakes once both are there. */
+  closed({ pull_request, sender }: PullRequestClosed, delivery: string): Promise<DeliveryAnswer> {
+    return this.dataSource.transaction(async (manager) => {
+      const pullRequest = manager.create(PullRequest, { id: String(pull_request.id) });
+      await manager.update(PullRequest, { id: pullRequest.id }, { closedAt: pull_request.closed_at });
+      const payload = { by: sender.login, at: pull_request.closed_at };
+      return answerTo(
+        await this.workflows.signal(ReviewWorkflow, pullRequest, Closed, payload, {
+          missing: 'ignore',
+          idempotencyKey: delivery,
+          actor: `github:${sender.login}`,
+          manager,
+        }),
+      );
+    });
+  }
+}
+
+function answerTo(signal: DeliveredSignal | null): DeliveryAnswer {
+  if (!signal) return { outcome: 'not under review' };
+  const { workflowId: workflow } = signal;
+  if (signal.duplicateDelivery) return { outcome: 'delivered before', workflow };
+  return { outcome: signal.status === 'claimed' ? 'the review goes on' : 'kept until the review asks', workflow };
 }

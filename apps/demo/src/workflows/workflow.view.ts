@@ -2,7 +2,7 @@ import type { WorkflowHandle } from 'nestjs-pg-workflows';
 
 /** A run as JSON: where it stands, what may be done with it, and how it came here. */
 export async function viewOf(run: WorkflowHandle) {
-  const [steps, events] = [await run.steps(), await run.events()];
+  const [steps, events, signals] = [await run.steps(), await run.events(), await run.signals()];
   return {
     id: run.id,
     workflow: run.workflowName,
@@ -21,6 +21,14 @@ export async function viewOf(run: WorkflowHandle) {
       output,
       error: error && `${error.class}: ${error.message}`,
     })),
-    events: events.map(({ createdAt, name, actor, reason }) => ({ at: createdAt, name, actor, reason })),
+    signals: signals.map(({ name, payload, status, createdAt }) => ({ name, payload, status, at: createdAt })),
+    events: events.map(({ createdAt, name, stepName, actor, reason, details }) => ({
+      at: createdAt,
+      name,
+      step: stepName,
+      actor,
+      reason,
+      details,
+    })),
   };
 }
