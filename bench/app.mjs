@@ -5,7 +5,10 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { createRequire } from 'node:module';
+import path from 'node:path';
 import { step, Workflow, WorkflowModule, WorkflowOf, WorkflowService } from 'nestjs-pg-workflows';
+import { Crowd, Nothing, Parked } from './waiting.workflows.mjs';
 
 const nothing = async () => {};
 
@@ -50,10 +53,43 @@ export async function openApp(url, modes) {
         ? withModes(WorkflowModule.forRoot({ worker: { concurrency: 100 } }), modes)
         : WorkflowModule.forRoot({ worker: false }),
     ],
-    providers: [FiveSteps, ThreeSteps],
+    providers: [FiveSteps, ThreeSteps, Parked, Crowd, Nothing],
   })(Application);
   const app = await NestFactory.createApplicationContext(Application, { logger: ['error', 'warn'] });
-  return { workflows: app.get(WorkflowService), close: () => app.close() };
+  return { workflows: app.get(WorkflowService), claimOnce: () => claimOnce(app), close: () => app.close() };
+}
+
+/**
+ * One claim of the worker's own statement, for one free slot, as this process would make it.
+ *
+ * @param {import('@nestjs/common').INestApplicationContext} app
+ * @returns {Promise<number>} milliseconds
+ */
+async function claimOnce(app) {
+  const { database, worker } = app.get(inPackage('engine/engine.parts.js').ENGINE_PARTS, { strict: false });
+  const { claim, plainStepKey } = inPackage('store/claim.js');
+  const filter = {
+    lanes: [{ queue: 'default', priority: 0 }],
+    handlers: ['Parked'],
+    plainSteps: ['next', 'wait'].map((name) => plainStepKey('Parked', name)),
+    inHand: [],
+  };
+  return database.connect(async (/** @type {any} */ connection) => {
+    const begun = performance.now();
+    const { plain } = await claim(connection, filter, worker, 1);
+    if (plain.length !== 1) throw new Error('The claim took nothing');
+    return performance.now() - begun;
+  });
+}
+
+/**
+ * A file of the built package that is no part of its interface.
+ *
+ * @param {string} file
+ */
+function inPackage(file) {
+  const require = createRequire(import.meta.url);
+  return require(path.join(path.dirname(require.resolve('nestjs-pg-workflows')), file));
 }
 
 /**

@@ -27,7 +27,19 @@ export function mediansOf(rounds) {
 }
 
 /** @param {any} result as run.mjs puts it together */
-export function printTable({ where, rounds, runs, batched, unbatched, floor, ratios, latency }) {
+export function printTable({
+  where,
+  rounds,
+  runs,
+  batched,
+  unbatched,
+  floor,
+  ratios,
+  latency,
+  wakeUp,
+  fanOuts,
+  parked,
+}) {
   const whole = (/** @type {number | null} */ value) => (value === null ? '-' : Math.round(value).toLocaleString('en'));
   const row = (/** @type {string} */ name, /** @type {any} */ figures) => [
     name,
@@ -51,6 +63,12 @@ export function printTable({ where, rounds, runs, batched, unbatched, floor, rat
     `as it is / one by one    ${ratios.batchedToUnbatched.toFixed(1)} x      (wanted: at least 3)`,
     `as it is / floor         ${(ratios.batchedToFloor * 100).toFixed(0)} %       (wanted: at least 15)`,
     `start to finish, 3 steps p50 ${latency.p50.toFixed(1)} ms, p95 ${latency.p95.toFixed(1)} ms`,
+    `signal to next step      p50 ${wakeUp.p50.toFixed(1)} ms, p95 ${wakeUp.p95.toFixed(1)} ms, beside 200 parked runs`,
+    ...fanOuts.map(
+      (/** @type {any} */ { members, membersPerSecond, peakMegabytes }) =>
+        `fan-out of ${whole(members).padStart(7)}       ${whole(membersPerSecond)} members/s, ${whole(peakMegabytes)} MB above the start at its peak`,
+    ),
+    `a claim beside ${whole(parked.parked)} parked runs takes ${parked.ratio.toFixed(2)} x one without (${parked.besideMs.toFixed(2)} / ${parked.emptyMs.toFixed(2)} ms)`,
     '',
     `Measured: ${runs.batched} (one by one: ${runs.unbatched}) runs of five steps that do nothing, through Nest, TypeORM and one`,
     `worker; medians of ${rounds} rounds in turn. Latency: ${runs.latency} runs, one at a time.`,

@@ -5,6 +5,7 @@ import os from 'node:os';
 import { openDatabase } from './database.mjs';
 import { ALL_MODES, NO_MODES } from './app.mjs';
 import { measureFloor, measureLatency, measureThroughput } from './measurements.mjs';
+import { measureFanOut, measureParked, measureWakeUp } from './waiting.mjs';
 import { mediansOf, percentile, printTable } from './report.mjs';
 
 const ROUNDS = 5;
@@ -31,6 +32,14 @@ try {
   }
   const latencies = await measureLatency(database, RUNS.latency);
   say('latency measured');
+  const wakeUp = await measureWakeUp(database, 200);
+  say('wake-up measured');
+  const fanOuts = [];
+  for (const members of [1_000, 10_000, 100_000]) {
+    fanOuts.push(await measureFanOut(database, members));
+    say(`fan-out of ${members} measured`);
+  }
+  const parked = await measureParked(database, 100_000);
 
   const medians = {
     batched: mediansOf(rounds.batched),
@@ -47,6 +56,9 @@ try {
       batchedToFloor: medians.batched.stepsPerSecond / medians.floor.stepsPerSecond,
     },
     latency: { p50: percentile(latencies, 0.5), p95: percentile(latencies, 0.95) },
+    wakeUp,
+    fanOuts,
+    parked,
   };
   if (json) console.log(JSON.stringify(result, null, 2));
   else printTable(result);
