@@ -195,12 +195,23 @@ async function askGuards(
     return { verdict, context };
   } catch (error) {
     // A connection that was cut is no failure of the guards: the claim is rolled back, and made again.
-    if (!(error instanceof StepTimedOutError) && (await connection.isLost())) throw error;
+    if (!isTimeOut(error) && (await connection.isLost())) {
+      throw new Error(`${attempt.label}: the claim's connection was lost`, { cause: error });
+    }
     throw new GuardFailed(attempt, context, error);
   } finally {
     attempt.gate?.close();
     // TypeScript does not see the assignment in the closure.
     if (context) (context as LiveContext).transactionManager = undefined;
+  }
+}
+
+/** Anything can be thrown, also what throws when it is looked at: that is no time-out of ours. */
+function isTimeOut(thrown: unknown): boolean {
+  try {
+    return thrown instanceof StepTimedOutError;
+  } catch {
+    return false;
   }
 }
 
