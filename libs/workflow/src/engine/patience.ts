@@ -13,7 +13,7 @@ const READ_ONLY = '25006';
  * Whether the database, and not what we asked of it, is the trouble: no answer with an SQLSTATE at all, or one of the
  * classes that pass.
  */
-export function isPassing(error: unknown): boolean {
+function isPassing(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state === undefined) return isOfConnection(error);
   return state === READ_ONLY || PASSING_CLASSES.has(state.slice(0, 2));
