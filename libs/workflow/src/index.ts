@@ -35,6 +35,7 @@ export type { ReceivedSignal, SignalDefinition, SignalMatcher, WaitFor } from '.
 export type { FanOutOptions, StepOptions } from './definition/step-options.js';
 export type { LoadsSubject } from './definition/subject-loader.js';
 
+export { WorkflowHealthIndicator, type WorkflowHealth } from './workflow.health.js';
 export { WorkflowService, type StartOptions, type WorkflowType } from './service/workflow.service.js';
 export { WorkflowHandle, type ReadOptions } from './service/workflow.handle.js';
 export type { SignalOptions } from './service/signaller.js';
@@ -49,7 +50,7 @@ export { WorkflowStep } from './model/workflow-step.entity.js';
 export type { EventName, RunStatus, SignalStatus, StepOutcome, StepStatus, Verb } from './model/states.js';
 
 export { currentStep, type CurrentStep } from './observe/current-step.js';
-export type { WaitTimedOutMessage } from './observe/channels.js';
+export type { StallDetectedMessage, StallDetection, WaitTimedOutMessage } from './observe/channels.js';
 export type { ErrorContext, ErrorReporter } from './observe/error-reporter.js';
 
 export * from './errors.js';

@@ -36,6 +36,7 @@ import {
   type WorkflowModuleOptions,
   type WorkflowSettings,
 } from './workflow.options.js';
+import { healthEndpoint, WorkflowHealthIndicator } from './workflow.health.js';
 import { DISPATCHER_MODES, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
@@ -47,6 +48,8 @@ export interface WorkflowOptionsFactory {
 export interface WorkflowModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   /** The DataSource with the workflow tables: it must be known before the factory runs. Default: the default one. */
   connection?: string;
+  /** As `healthPath` of `forRoot`: routes, too, must be known before the factory runs. */
+  healthPath?: string;
   inject?: FactoryProvider['inject'];
   useFactory?: (...args: any[]) => WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
   useClass?: Type<WorkflowOptionsFactory>;
@@ -82,12 +85,12 @@ export class WorkflowModule implements OnModuleInit {
   /** @throws {WorkflowConfigurationError} for a setting that cannot be right */
   static forRoot(options: WorkflowModuleOptions = {}): DynamicModule {
     const settings = settingsOf(options);
-    return this.with(settings.connection, [{ provide: WORKFLOW_SETTINGS, useValue: settings }], []);
+    return this.with(settings, [{ provide: WORKFLOW_SETTINGS, useValue: settings }], []);
   }
 
   /** As `forRoot`, with options that come from other providers. */
   static forRootAsync(options: WorkflowModuleAsyncOptions): DynamicModule {
-    const { connection, imports = [] } = assertAsyncOptions(options);
+    const { connection, healthPath, imports = [] } = assertAsyncOptions(options);
     const settings: Provider = {
       provide: WORKFLOW_SETTINGS,
       inject: [RAW_OPTIONS],
@@ -99,22 +102,39 @@ export class WorkflowModule implements OnModuleInit {
               'useFactory, where it is known before the factory runs.',
           );
         }
+        if (given.healthPath !== undefined && given.healthPath !== healthPath) {
+          throw new WorkflowConfigurationError(
+            `WorkflowModule: the factory of forRootAsync returned "healthPath" ${JSON.stringify(given.healthPath)}; set it beside ` +
+              'useFactory: routes are known before the factory runs.',
+          );
+        }
         return settingsOf({ ...given, ...(connection !== undefined && { connection }) });
       },
     };
-    return this.with(connection, [settings, ...optionsProviders(options)], imports);
+    const known = settingsOf({
+      ...(connection !== undefined && { connection }),
+      ...(healthPath !== undefined && { healthPath }),
+    });
+    return this.with(known, [settings, ...optionsProviders(options)], imports);
   }
 
   private static with(
-    connection: string | undefined,
+    { connection, healthPath }: Pick<WorkflowSettings, 'connection' | 'healthPath'>,
     providers: Provider[],
     imports: NonNullable<ModuleMetadata['imports']>,
   ): DynamicModule {
+    const health = healthPath === undefined ? { imports: [], controllers: [] } : healthEndpoint(healthPath);
     return {
       module: WorkflowModule,
-      imports: [...imports, DiscoveryModule, TypeOrmModule.forFeature([...WorkflowEntities], connection)],
-      providers: [...providers, ...engineProviders(connection), WorkflowRuntime],
-      exports: [WorkflowService, TypeOrmModule],
+      imports: [
+        ...imports,
+        ...health.imports,
+        DiscoveryModule,
+        TypeOrmModule.forFeature([...WorkflowEntities], connection),
+      ],
+      controllers: health.controllers,
+      providers: [...providers, ...engineProviders(connection), WorkflowRuntime, WorkflowHealthIndicator],
+      exports: [WorkflowService, WorkflowHealthIndicator, TypeOrmModule],
     };
   }
 
@@ -199,6 +219,11 @@ function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSe
     engineConnections: engineConnections(dataSource, settings),
     ...(settings.transaction && { ambient: settings.transaction }),
     failed: (error) => logger.error(`What was to follow a commit failed: ${String(error)}`),
+    wentUnnamed: () =>
+      logger.warn(
+        'There is a pooler between this process and PostgreSQL, so statements are not prepared under names and each is planned anew. A direct ' +
+          'connection is faster.',
+      ),
   });
 }
 

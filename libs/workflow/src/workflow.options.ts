@@ -54,6 +54,11 @@ export interface WorkflowModuleOptions {
   appRevision?: string;
   /** False: this process starts and administers runs, and executes none. */
   worker?: WorkerOptions | false;
+  /**
+   * Mounts a ready-made health check at this path: `'workflows/health'` is `GET /workflows/health`, answered by `@nestjs/terminus` (install it). It is not behind
+   * a guard: probes send no credentials, and it tells counts, ages and run ids only. Default: none; `WorkflowHealthIndicator` is there for your own.
+   */
+  healthPath?: string;
   /** The ambient transaction of nestjs-cls, typeorm-transactional or the like, joined where no `manager` is given. */
   transaction?: () => EntityManager | undefined;
   /** Is told of each failed attempt. Default: Nest's logger. */
@@ -74,6 +79,7 @@ export interface WorkflowSettings {
   readonly guardTimeout: number;
   readonly appRevision: string | null;
   readonly worker: WorkerSettings | false;
+  readonly healthPath: string | undefined;
   readonly transaction: (() => EntityManager | undefined) | undefined;
   readonly errorReporter: ErrorReporter | undefined;
 }
@@ -116,6 +122,7 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
     guardTimeout: check.duration('guardTimeout', '30s', 1, LONGEST_TIMER),
     appRevision: check.optional('appRevision', check.text) ?? revisionOf(process.env),
     worker: workerOf(check, options.worker),
+    healthPath: check.optional('healthPath', check.path),
     transaction: check.optional('transaction', check.callable) as WorkflowSettings['transaction'],
     errorReporter: check.optional('errorReporter', check.reporter) as ErrorReporter | undefined,
   };
@@ -137,7 +144,7 @@ function isObject(value: unknown): value is object {
 
 const KEYS = [
   'connection', 'queue', 'retention', 'sweepInterval', 'stallThreshold', 'stallAction', 'maxPayloadSize',
-  'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'transaction', 'errorReporter',
+  'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'healthPath', 'transaction', 'errorReporter',
 ]; // prettier-ignore
 
 /** A longer timer of Node's fires at once. */
@@ -224,6 +231,11 @@ class Checks {
     Array.isArray(value) && value.length > 0 && value.every((one) => 'value' in this.name(one))
       ? { value: [...new Set(value as string[])] }
       : { allowed: 'a list of at least one queue name' };
+
+  path = (value: unknown): Parsed<string> =>
+    typeof value === 'string' && /^\/?[\w.~-]+(\/[\w.~-]+)*$/.test(value)
+      ? { value }
+      : { allowed: 'a path without parameters, such as "workflows/health"' };
 
   text = (value: unknown): Parsed<string> =>
     typeof value === 'string' && !value.includes('\0') ? { value } : { allowed: 'a text without NUL characters' };

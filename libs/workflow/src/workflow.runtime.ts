@@ -8,12 +8,22 @@ import { Notifier } from './store/notifier.js';
 import { checkSchema } from './store/schema-check.js';
 import type { Wakeup } from './store/wakeup.js';
 import { Dispatcher, type DispatcherModes } from './worker/dispatcher.js';
-import { Listener } from './worker/listener.js';
+import { Leases } from './worker/leases.js';
+import { Listener, type ListenState } from './worker/listener.js';
+import { Sweeper } from './worker/sweeper.js';
 
 /** Injection token of the bus that wakes the worker. */
 export const WAKEUP = Symbol('WAKEUP');
 /** Injection token of the modes that the benchmark switches off. */
 export const DISPATCHER_MODES = Symbol('DISPATCHER_MODES');
+
+/** What runs in the background of a worker, as of now. Moments are of the monotonic clock; null: not yet. */
+export interface RuntimeState {
+  readonly claimedAt: number | null;
+  readonly listener: ListenState;
+  readonly renewedAt: number | null;
+  readonly sweptAt: number | null;
+}
 
 /** Starts and stops what runs in the background: the notifier and, in a worker, listener and dispatcher. */
 @Injectable()
@@ -22,6 +32,8 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
   private notifier: Notifier | undefined;
   private listener: Listener | undefined;
   private dispatcher: Dispatcher | undefined;
+  private leases: Leases | undefined;
+  private sweeper: Sweeper | undefined;
 
   constructor(
     @Inject(ENGINE_PARTS) private readonly parts: EngineParts,
@@ -35,7 +47,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     // Looked for now, in a process without a worker too: what cannot be right must fail the boot.
     registry.all();
     await database.connect((connection) => checkSchema(connection, database.dataSource));
-    const isolation = await database.readIsolation();
+    const { isolation } = await database.readServer();
     if (isolation !== 'read committed') {
       this.logger.warn(
         `The database's default_transaction_isolation is "${isolation}". The engine's own transactions say READ COMMITTED; those you ` +
@@ -48,11 +60,34 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     if (settings.worker) await this.startWorker(settings.worker, database, this.notifier);
   }
 
+  /**
+   * Claims no more, waits for bodies, aborts the rest, sends what is to be sent, and closes. Leases are renewed to the end: a body that takes its
+   * time over the grace is not dead.
+   */
   async onModuleDestroy(): Promise<void> {
+    await this.sweeper?.stop();
     await this.dispatcher?.stop();
     await this.notifier?.close();
     await this.listener?.close();
+    await this.leases?.stop();
     this.parts.database.release();
+  }
+
+  /** What the health check asks. */
+  get state(): RuntimeState | null {
+    const { dispatcher, leases, sweeper } = this;
+    if (!dispatcher || !leases || !sweeper) return null;
+    return {
+      claimedAt: dispatcher.claimedAt,
+      listener: this.listener?.state ?? 'off',
+      renewedAt: leases.renewedAt,
+      sweptAt: sweeper.sweptAt,
+    };
+  }
+
+  /** Sweeps now, in a worker. */
+  async sweep(): Promise<void> {
+    await this.sweeper?.sweep();
   }
 
   private async startWorker(
@@ -68,10 +103,18 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     if (settings.listen !== false) {
       this.listener = new Listener(database.dataSource, database.tables, notifier, this.wakeup, {
         url: typeof settings.listen === 'string' ? settings.listen : null,
+        pollInterval: settings.pollInterval,
         reconnected: () => dispatcher.look(),
       });
       await this.listener.open();
     }
+    this.leases = new Leases(this.parts, {
+      held: (sentAt, rows) => dispatcher.ownership.compare(sentAt, rows),
+      lapsed: (rows) => dispatcher.stalls.lapsed(rows),
+    });
+    this.leases.start();
+    this.sweeper = new Sweeper(this.parts, runner, dispatcher.stalls, this.wakeup, scheduler);
+    this.sweeper.start();
     dispatcher.start();
   }
 

@@ -4,8 +4,9 @@ import { fits, type ReceivedSignal, type SignalMatcher } from '../definition/sig
 import { toDeadline, type WaitDeadline } from '../definition/wait-timeout.js';
 import { deserialize } from '../model/payload.js';
 import type { Connection } from '../store/connection.js';
-import type { RunRow, StepRow } from '../store/run.js';
+import { runById, stepRow, type RunRow, type StepRow } from '../store/run.js';
 import { heldSignal, pendingSignals, type SignalRow } from '../store/signals.js';
+import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 
@@ -103,4 +104,16 @@ export async function deadlineOf(
   if (waitTimeout === null) return null;
   if (typeof waitTimeout === 'number') return { after: waitTimeout };
   return toDeadline(await call(waitTimeout, instance, context), { owner: context.workflowName, step: step.name });
+}
+
+/** Gives an attempt that was begun for us the signal it took with its claim. */
+export async function holdSignal(parts: EngineParts, attempt: Attempt): Promise<void> {
+  const { waitFor } = attempt.step;
+  await parts.database.engineConnect(async (connection) => {
+    const run = await runById(connection, attempt.row.workflowId);
+    const row = await stepRow(connection, attempt.row.id);
+    if (run && row && waitFor) attempt.gate = await Gate.open(parts, connection, run, row, waitFor);
+  });
+  attempt.gate?.close();
+  attempt.gate?.pass();
 }

@@ -9,7 +9,8 @@ import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
 import { isAborted } from '../store/database.js';
-import { currentRow, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
+import { isPassing, patiently } from '../store/patience.js';
+import { currentRow, lockRun, lockRunIfFree, stepRow, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal } from '../store/signals.js';
 import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
@@ -21,7 +22,6 @@ import { contextOf } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import { deadlineOf, Gate } from './gate.js';
 import type { LiveContext } from './live-context.js';
-import { patiently } from './patience.js';
 import { askUnderLock, GUARDS, swallowedError, tookTooLong } from './under-lock.js';
 
 /** What came of a due row that needs a transaction of its own. */
@@ -68,11 +68,14 @@ export async function claimGuarded(
 ): Promise<GuardedClaim> {
   const { guardTimeout } = parts.settings;
   const asking: Asking = { since: performance.now(), attempt: null };
+  let decided: GuardedClaim | undefined;
   try {
-    return await parts.database.sharedTransaction(guardTimeout * 2, (transaction) =>
-      lockAndDecide(parts, transaction, due, evenIfNotDue, asking),
-    );
+    return await parts.database.sharedTransaction(guardTimeout * 2, async (transaction) => {
+      decided = await lockAndDecide(parts, transaction, due, evenIfNotDue, asking);
+      return decided;
+    });
   } catch (error) {
+    if (decided?.kind === 'started' && isPassing(error) && (await isTaken(parts, decided.attempt))) return decided;
     const failed = error instanceof GuardFailed ? error : cutOff(asking, guardTimeout);
     if (!failed) throw error;
     const { attempt, context, thrown } = failed;
@@ -218,13 +221,34 @@ function isTimeOut(thrown: unknown): boolean {
 /** In a transaction of its own, after the guards' was rolled back: the row is in progress, but its body was never begun. */
 function takeForPolicies(parts: EngineParts, { row }: Attempt, evenIfNotDue: boolean): Promise<boolean> {
   // The connection that was cut over it may have gone back to the pool before anybody noticed.
-  return patiently(parts.database, () =>
+  return patiently(parts.database, (doubtful) =>
     parts.database.engineTransaction(async ({ connection }) => {
+      if (doubtful && (await holdsRow(connection, parts, row))) return true;
       const locked = await lockDue(parts, connection, row, evenIfNotDue);
       if (!locked || locked.row.claim_no + 1 !== row.claimNo) return false;
       return (await takeRow(connection, row, parts.worker, false)) !== undefined;
     }),
   );
+}
+
+/** The commit's answer was lost: whether it was carried out is for the row to say. */
+function isTaken(parts: EngineParts, { row }: Attempt): Promise<boolean> {
+  return patiently(parts.database, () =>
+    parts.database.engineTransaction(async ({ connection }) => {
+      // The server may be at it still: its transaction has the run's lock.
+      await lockRun(connection, row.workflowId);
+      return holdsRow(connection, parts, row);
+    }),
+  );
+}
+
+async function holdsRow(
+  connection: Connection,
+  { worker }: EngineParts,
+  { id, claimNo }: Attempt['row'],
+): Promise<boolean> {
+  const row = await stepRow(connection, id);
+  return row?.status === 'in_progress' && row.claim_no === claimNo && row.worker_id === worker.id;
 }
 
 async function end(

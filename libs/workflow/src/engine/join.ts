@@ -2,7 +2,7 @@ import { makeDueToJoin } from '../store/members.js';
 import { lockRun, lockRunIfFree } from '../store/run.js';
 import { joinBatch, type Joined } from '../transition/batches.js';
 import type { EngineParts } from './engine.parts.js';
-import { patiently } from './patience.js';
+import { patiently } from '../store/patience.js';
 
 /**
  * Joins a batch none of whose members is open any more, in a transaction after the last member's. A process without the run's class

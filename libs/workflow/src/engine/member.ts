@@ -51,11 +51,12 @@ export async function runMember(parts: EngineParts, member: Member): Promise<Mem
     await runInStep(current, () => handler.perform(args, new LiveJobContext(member, parts)));
     return { ...end, status: 'completed' };
   } catch (error) {
-    return { ...end, ...nextOf(job.definition, row.attempt), error: record(parts, error) };
+    return { ...end, ...afterTry(job.definition, row.attempt), error: record(parts, error) };
   }
 }
 
-function nextOf(job: JobDefinition, attempt: number): { status: 'scheduled' | 'failed'; wait: number } {
+/** What follows a try that did not complete: another one, while there are attempts left. */
+export function afterTry(job: JobDefinition, attempt: number): { status: 'scheduled' | 'failed'; wait: number } {
   if (attempt >= job.maxAttempts) return { status: 'failed', wait: 0 };
   try {
     return { status: 'scheduled', wait: jobBackoff(job, attempt) };

@@ -6,7 +6,7 @@ import type { Attempt } from './attempt.js';
 import { inStep } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
-import { patiently } from './patience.js';
+import { patiently } from '../store/patience.js';
 import { isStepVerb } from './verb.js';
 
 /** What is to become of a failed attempt, and the error to report with it, when there is one to report. */

@@ -7,8 +7,9 @@ import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import type { Settlement } from './settlement.js';
+import { wasApplied } from './was-applied.js';
 import { openBatch } from './open-batch.js';
-import { patiently } from './patience.js';
+import { patiently } from '../store/patience.js';
 
 /** Data, constraint and limit errors: the outcome itself cannot be stored. */
 const OF_THE_OUTCOME = new Set(['22', '23', '54']);
@@ -16,24 +17,38 @@ const OF_THE_OUTCOME = new Set(['22', '23', '54']);
 /**
  * Applies an attempt's outcome to its run, in a transaction of its own. Waits for the database when it is away. An outcome
  * that PostgreSQL refuses to store is a failure like any other: the run pauses on that error.
+ *
+ * @param doubtful it was sent before, and no answer came: it may be stored already
  */
-export async function settleOne(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
+export async function settleOne(
+  parts: EngineParts,
+  attempt: Attempt,
+  outcome: Outcome,
+  doubtful = false,
+): Promise<Settlement> {
   try {
-    return await settlePatiently(parts, attempt, outcome);
+    return await settlePatiently(parts, attempt, outcome, doubtful);
   } catch (error) {
     if (!OF_THE_OUTCOME.has(sqlStateOf(error)?.slice(0, 2) ?? '')) throw error;
     const refused = captureError(error, { backtraceLines: parts.settings.errorBacktraceLines });
-    return settlePatiently(parts, attempt, outcomeOf('paused', { error: refused }));
+    return settlePatiently(parts, attempt, outcomeOf('paused', { error: refused }), false);
   }
 }
 
-function settlePatiently(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<Settlement> {
-  return patiently(parts.database, () =>
+function settlePatiently(
+  parts: EngineParts,
+  attempt: Attempt,
+  outcome: Outcome,
+  sentBefore: boolean,
+): Promise<Settlement> {
+  return patiently(parts.database, (again) =>
     parts.database.engineTransaction(async (transaction) => {
+      const { connection } = transaction;
       const settlement = await settleWithin(parts, transaction, attempt, outcome);
-      if (settlement === 'late')
-        await recordLateCompletion(transaction.connection, attempt.row.workflowId, attempt.row.id);
-      return settlement;
+      if (settlement !== 'late') return settlement;
+      if ((sentBefore || again) && (await wasApplied(connection, attempt, outcome))) return 'settled';
+      await recordLateCompletion(connection, attempt.row.workflowId, attempt.row.id);
+      return 'late';
     }),
   );
 }

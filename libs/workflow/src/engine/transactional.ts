@@ -1,6 +1,7 @@
 import { StepTimedOutError } from '../errors.js';
 import { isAborted, isRetryable } from '../store/database.js';
-import { recordLateCompletion } from '../store/run.js';
+import { isPassing, patiently } from '../store/patience.js';
+import { lockRun, recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
@@ -9,6 +10,7 @@ import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { settleWithin } from './settle-one.js';
 import type { Settlement } from './settlement.js';
+import { wasApplied } from './was-applied.js';
 
 /** How often a body is run in one attempt when it meets deadlocks or serialization failures. */
 const TRIES = 3;
@@ -22,6 +24,9 @@ class RolledBack extends Error {
     super('rolled back');
   }
 }
+
+/** The connection was lost at the commit, and nothing was stored: the body's writes are gone, as after a deadlock. */
+class NotCommitted extends Error {}
 
 /** Settled with the body's own writes, or still to be settled apart from them. */
 export type TransactionalResult =
@@ -46,7 +51,7 @@ export async function runTransactional(
       return await once(parts, attempt, context);
     } catch (error) {
       if (error instanceof RolledBack) return error.result;
-      if (isRetryable(error) && number < TRIES) continue;
+      if ((isRetryable(error) || error instanceof NotCommitted) && number < TRIES) continue;
       // A body that went on past its time-out was cut off with its transaction: the time-out is what there is to tell.
       const { abortedWith } = attempt;
       const cause = abortedWith instanceof StepTimedOutError ? abortedWith : error;
@@ -59,8 +64,8 @@ export async function runTransactional(
 
 async function once(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<TransactionalResult> {
   const idleLimit = (attempt.step.timeout ?? parts.settings.stallThreshold) + ABORT_GRACE_MS;
-  let settled: TransactionalResult | undefined;
-  await parts.database.sharedTransaction(idleLimit, async (transaction) => {
+  let ended: Extract<TransactionalResult, { kind: 'settled' }> | undefined;
+  const ending = parts.database.sharedTransaction(idleLimit, async (transaction) => {
     context.transactionManager = transaction.connection.manager;
     const body = await runBody(parts, attempt, context);
     if (body.threw && isRetryable(body.error)) throw body.error;
@@ -69,9 +74,23 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
     const outcome = outcomeOf(context.verb?.kind ?? 'completed', { output: context.storedOutput });
     const settlement = await settleWithin(parts, transaction, attempt, outcome);
     if (settlement !== 'settled') throw new RolledBack({ kind: 'settled', outcome, settlement });
-    settled = { kind: 'settled', outcome, settlement };
+    ended = { kind: 'settled', outcome, settlement };
   });
-  return settled!;
+  try {
+    await ending;
+  } catch (error) {
+    if (!ended || !isPassing(error)) throw error;
+    const { outcome } = ended;
+    const applied = await patiently(parts.database, () =>
+      parts.database.engineTransaction(async ({ connection }) => {
+        // The server may be at it still: its transaction has the run's lock.
+        await lockRun(connection, attempt.row.workflowId);
+        return wasApplied(connection, attempt, outcome);
+      }),
+    );
+    if (!applied) throw new NotCommitted(`${attempt.label}: the connection was lost at the commit`, { cause: error });
+  }
+  return ended!;
 }
 
 /** Notes a transactional step's outcome that came too late, after its writes were rolled back. */

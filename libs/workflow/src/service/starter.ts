@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import { uuidv7 } from 'uuidv7';
 import { shown } from '../definition/definition-error.js';
@@ -6,6 +7,7 @@ import { AlreadyRunningError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
 import { assertPlainObject, serialize } from '../model/payload.js';
 import { sqlStateOf } from '../store/database.js';
+import { isPassing } from '../store/patience.js';
 import { lockRun, type RunRow } from '../store/run.js';
 import { checkSchema } from '../store/schema-check.js';
 import type { NewRun, StartOf } from '../store/start.js';
@@ -32,6 +34,8 @@ export interface StartInput {
 /** Undefined table, undefined column. */
 const MISSING = new Set(['42P01', '42703']);
 
+const SENT_AGAIN_AFTER_MS = [50, 250, 1_000];
+
 type MakeHandle = (run: RunRow, duplicateStart: boolean, manager: EntityManager | undefined) => WorkflowHandle;
 
 /** Starts runs: checks what it is given before any SQL, stores it, and says what stood in the way. */
@@ -45,9 +49,9 @@ export class Starter {
     const definition = this.parts.registry.require(workflow);
     const run = await this.newRun(definition, input);
     const joined = this.parts.database.managerOf(manager);
-    const [started] = await this.onTables(
-      this.parts.database.single(joined, (transaction) => startRuns(transaction, this.startOf(definition), [run])),
-    );
+    const starting = () =>
+      this.parts.database.single(joined, (transaction) => startRuns(transaction, this.startOf(definition), [run]));
+    const [started] = await this.onTables(this.answered(joined, starting));
     if (started!.kind === 'busy') throw this.alreadyRunning(definition, started!.run, joined, null);
     return this.handleOf(definition, run, started!, joined);
   }
@@ -69,19 +73,20 @@ export class Starter {
     }
     assertDistinctSubjects(definition, runs);
     const joined = this.parts.database.managerOf(manager);
-    const starting = this.parts.database.within(joined, (transaction) =>
-      transaction.savepoint(async () => {
-        const answers = await startRuns(transaction, this.startOf(definition), runs);
-        for (const [index, answer] of answers.entries()) {
-          if (answer.kind !== 'busy') continue;
-          const earlier = runs.findIndex(({ id }) => id === answer.run.id);
-          if (earlier >= 0) throw sameSubject(definition, runs[index]!, earlier, index);
-          throw this.alreadyRunning(definition, answer.run, joined, index);
-        }
-        return answers;
-      }),
-    );
-    const started = await this.onTables(starting);
+    const starting = () =>
+      this.parts.database.within(joined, (transaction) =>
+        transaction.savepoint(async () => {
+          const answers = await startRuns(transaction, this.startOf(definition), runs);
+          for (const [index, answer] of answers.entries()) {
+            if (answer.kind !== 'busy') continue;
+            const earlier = runs.findIndex(({ id }) => id === answer.run.id);
+            if (earlier >= 0) throw sameSubject(definition, runs[index]!, earlier, index);
+            throw this.alreadyRunning(definition, answer.run, joined, index);
+          }
+          return answers;
+        }),
+      );
+    const started = await this.onTables(this.answered(joined, starting));
     return runs.map((run, index) => this.handleOf(definition, run, started[index]!, joined));
   }
 
@@ -117,6 +122,22 @@ export class Starter {
     if (started!.kind === 'busy') throw this.alreadyRunning(definition, started!.run, joined, null);
     await applyMove(transaction, old, verbs.rerun(old, by, run.id));
     return this.handleOf(definition, run, started!, joined, id);
+  }
+
+  /**
+   * A start of our own whose connection was lost is sent again, under the same ids: if it had been carried out, that is found. Not for long: whoever
+   * called waits.
+   */
+  private async answered<T>(joined: EntityManager | undefined, start: () => Promise<T>): Promise<T> {
+    for (const pause of SENT_AGAIN_AFTER_MS) {
+      try {
+        return await start();
+      } catch (error) {
+        if (joined || !isPassing(error) || this.parts.database.released) throw error;
+        await sleep(pause);
+      }
+    }
+    return start();
   }
 
   /** Tables that went missing since the boot are named as they would have been there. */

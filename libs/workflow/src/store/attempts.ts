@@ -1,3 +1,4 @@
+import type { StepOutcome } from '../model/states.js';
 import type { Connection } from './connection.js';
 import { statement } from './statement.js';
 
@@ -38,4 +39,23 @@ export function completedOutputs(
   step: string | null,
 ): Promise<{ step_name: string; output: unknown }[]> {
   return connection.run(OUTPUTS, [workflowId, step]);
+}
+
+/** How an attempt ended, as far as it has. */
+export interface AttemptEnd {
+  readonly claim_no: number;
+  readonly outcome: StepOutcome | null;
+  readonly error_class: string | null;
+  readonly error_message: string | null;
+  readonly batch_size: number | null;
+}
+
+const END = statement(
+  'attempt_end',
+  (t) =>
+    `select s.claim_no, s.outcome, s.error_class, s.error_message, s.batch_size from ${t.steps} s where s.id = $1::bigint`,
+);
+
+export async function attemptEnd(connection: Connection, stepId: string): Promise<AttemptEnd | undefined> {
+  return (await connection.run<AttemptEnd>(END, [stepId]))[0];
 }

@@ -206,3 +206,26 @@ select queue, priority from lane limit 1000`,
 export function lanesInUse(connection: Connection): Promise<Lane[]> {
   return connection.run<Lane>(LANES, []);
 }
+
+const OWNED = statement(
+  'owned',
+  (
+    t,
+  ) => `select s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority,
+         s.job_attempt, s.job_args, w.arguments, w.subject_type, w.subject_id, w.workflow_class
+  from ${t.steps} s join ${t.runs} w on w.id = s.workflow_id
+  where s.id = any($1::bigint[]) and s.worker_id = $2::uuid and ${statusIs('s.status', `'in_progress'`)}`,
+);
+
+/** Rows of these that are in progress under this worker's claim: it may not know, when the claim's answer was lost. */
+export async function ownedRows(
+  connection: Connection,
+  ids: readonly string[],
+  worker: WorkerIdentity,
+): Promise<{ plain: ClaimedRow[]; members: ClaimedMember[] }> {
+  const rows = await connection.run<Row>(OWNED, [ids, worker.id]);
+  return {
+    plain: rows.filter((row) => row.parent_step_id === null),
+    members: rows.filter((row) => row.parent_step_id !== null),
+  };
+}

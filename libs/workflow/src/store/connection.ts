@@ -1,4 +1,5 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
+import { cutClient } from './client-config.js';
 import type { Statement, Tables } from './statement.js';
 
 /** What this package uses of the `pg` driver's client: TypeORM's `query()` has no named prepared statements. */
@@ -13,6 +14,7 @@ export interface DriverClient {
   getTransactionStatus?(): 'I' | 'T' | 'E' | null;
   readonly _txStatus?: 'I' | 'T' | 'E' | null;
   readonly processID?: number | null;
+  readonly connection?: { readonly stream?: { destroy(): void } };
   on(event: 'error', listener: (error: Error) => void): unknown;
   removeListener(event: 'error', listener: (error: Error) => void): unknown;
 }
@@ -43,6 +45,8 @@ export class Connection {
     readonly queryRunner: QueryRunner,
     readonly client: DriverClient,
     private readonly texts: StatementTexts,
+    /** Milliseconds that the server may take for a statement; not given: as long as it takes. */
+    private readonly answerWithin?: number,
   ) {}
 
   get tables(): Tables {
@@ -55,13 +59,38 @@ export class Connection {
 
   /** Runs a statement under its name and returns its rows. */
   async run<Row>(statement: Statement, values: unknown[]): Promise<Row[]> {
-    const { rows } = await this.client.query({
-      name: statement.name,
-      text: this.texts.of(statement),
-      values,
-      types: PARSERS,
-    });
-    return rows as Row[];
+    const text = this.texts.of(statement);
+    const { named } = this.texts;
+    try {
+      const query = { ...(named && { name: statement.name }), text, values, types: PARSERS };
+      const { rows } = await this.answered(this.client.query(query));
+      return rows as Row[];
+    } catch (error) {
+      if (!named || !isOfStatementName(error)) throw error;
+      this.texts.goUnnamed();
+      // It was not executed. In a transaction that is over now; whoever runs that runs it again.
+      if (transactionStatus(this.client) !== 'I') throw error;
+      return this.run(statement, values);
+    }
+  }
+
+  /**
+   * A connection whose other end has vanished says nothing by itself, and would hold its place for a quarter of an hour or for ever: it is
+   * cut. What was asked may have been carried out all the same.
+   */
+  private async answered<T>(answer: Promise<T>): Promise<T> {
+    if (this.answerWithin === undefined) return answer;
+    const timer = setTimeout(() => this.cut(), this.answerWithin);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Cuts it at once: whoever waits for an answer on it gets an error. */
+  cut(): void {
+    cutClient(this.client);
   }
 
   /** Asks whether the server still answers on it: what was thrown may be its loss, or the application's own trouble. */
@@ -92,15 +121,34 @@ export class Connection {
 
   /** Runs SQL that has no parameters and no result: `begin`, `savepoint x`. */
   async command(text: string): Promise<void> {
-    await this.client.query({ text });
+    await this.answered(this.client.query({ text }));
   }
+}
+
+/** Unknown or known already: behind a transaction pooler, a statement was prepared on another of its connections. */
+function isOfStatementName(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === '26000' || code === '42P05';
 }
 
 /** The statements' texts for one DataSource, written once. */
 export class StatementTexts {
   private readonly texts = new Map<Statement, string>();
 
-  constructor(readonly tables: Tables) {}
+  /** Whether statements are prepared under their names. */
+  named = true;
+
+  constructor(
+    readonly tables: Tables,
+    private readonly wentUnnamed: () => void = () => undefined,
+  ) {}
+
+  /** From now on each statement is planned anew: behind a transaction pooler a name is not there the next time. */
+  goUnnamed(): void {
+    if (!this.named) return;
+    this.named = false;
+    this.wentUnnamed();
+  }
 
   of(statement: Statement): string {
     let text = this.texts.get(statement);

@@ -11,16 +11,28 @@ import { SET_MARK, Transaction } from './transaction.js';
 import { statement, type Tables } from './statement.js';
 import type { Wakeup } from './wakeup.js';
 
-/** Deadlock, serialization failure: the transaction may be run again whole. */
-const RETRYABLE = new Set(['40P01', '40001']);
+/**
+ * Deadlock, serialization failure: the transaction may be run again whole. So it may when a prepared statement was not there (26000, 42P05: a
+ * transaction pooler): from then on they are sent without names.
+ */
+const RETRYABLE = new Set(['40P01', '40001', '26000', '42P05']);
 const TRIES = 5;
 /** A process that vanishes inside one of our transactions gives its locks back after this long. */
 const IDLE_LIMIT_MS = 60_000;
+/** Whoever waits for a run's lock in a transaction of the engine's asks again after this long. */
+const LOCK_WAIT_MS = 30_000;
+/** A statement of the engine's without an answer for this long is given up, with its connection. */
+const ANSWER_MS = 60_000;
+/** The same for a rollback, which has nothing to wait for. */
+const ROLLBACK_MS = 10_000;
 const MAX_INT4 = 2_147_483_647;
 /** How deep an application wraps the database's error in errors of its own. */
 const MAX_CAUSES = 10;
 
-const ISOLATION = statement('isolation', () => `select current_setting('default_transaction_isolation') as level`);
+const SERVER = statement(
+  'server',
+  () => `select current_setting('default_transaction_isolation') as level, pg_backend_pid() as pid`,
+);
 const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
 
 export interface DatabaseOptions {
@@ -30,6 +42,8 @@ export interface DatabaseOptions {
   readonly ambient?: () => EntityManager | undefined;
   /** Told of an effect after a commit that threw. */
   readonly failed: (error: unknown) => void;
+  /** Told, once, that statements are no longer prepared under names. */
+  readonly wentUnnamed?: () => void;
 }
 
 /**
@@ -50,6 +64,8 @@ export class Database {
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
   private readonly longShare: Semaphore;
   private readCommittedByDefault = true;
+  /** Connections in which the application's code has a transaction of ours. */
+  private readonly shared = new Set<Connection>();
 
   constructor(
     readonly dataSource: DataSource,
@@ -58,7 +74,7 @@ export class Database {
     private readonly options: DatabaseOptions,
   ) {
     this.engineConnections = options.engineConnections;
-    this.texts = new StatementTexts(tables);
+    this.texts = new StatementTexts(tables, options.wentUnnamed);
     this.afterCommit = new AfterCommit(options.failed);
     this.engineShare = new Semaphore(options.engineConnections);
     this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
@@ -69,6 +85,8 @@ export class Database {
   /** Takes back what the constructor left on the DataSource. */
   release(): void {
     this.released = true;
+    // A body that does not end, whatever it is asked, must not keep the pool from closing.
+    for (const connection of this.shared) connection.cut();
     const at = this.dataSource.subscribers.indexOf(this.afterCommit);
     if (at >= 0) this.dataSource.subscribers.splice(at, 1);
     this.pool?.off('connect', this.hearErrors);
@@ -87,10 +105,10 @@ export class Database {
   }
 
   /** A connection of the pool, each statement in a transaction of its own. */
-  async connect<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+  async connect<T>(use: (connection: Connection) => Promise<T>, answerWithin?: number): Promise<T> {
     const queryRunner = this.dataSource.createQueryRunner('master');
     try {
-      return await use(await this.connectionOf(queryRunner));
+      return await use(await this.connectionOf(queryRunner, answerWithin));
     } finally {
       await queryRunner.release();
     }
@@ -99,21 +117,34 @@ export class Database {
   /** For the engine's single statements: a connection within the worker's share of the pool, each at READ COMMITTED. */
   engineConnect<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
     if (!this.readCommittedByDefault) return this.engineTransaction(({ connection }) => use(connection));
-    return this.engineShare.hold(() => this.connect(use));
+    return this.engineShare.hold(() => this.repeatedly(() => this.connect(use, ANSWER_MS)));
   }
 
-  /** The isolation level that connections of this pool begin with. Single statements need a transaction around them when it is another than ours. */
-  async readIsolation(): Promise<string> {
-    const [row] = await this.connect((connection) => connection.run<{ level: string }>(ISOLATION, []));
-    this.readCommittedByDefault = row?.level === 'read committed';
-    return row?.level ?? 'unknown';
+  /**
+   * The isolation level that connections of this pool begin with: single statements need a transaction around them when it is another than
+   * ours. And whether the backend is the one that the connection was told of: if not, there is a pooler in between, which may give each transaction
+   * another.
+   */
+  async readServer(): Promise<{ isolation: string; pooled: boolean }> {
+    return this.connect(async (connection) => {
+      const [row] = await connection.run<{ level: string; pid: number }>(SERVER, []);
+      const { processID } = connection.client;
+      const pooled = typeof processID === 'number' && processID !== row!.pid;
+      if (pooled) this.texts.goUnnamed();
+      this.readCommittedByDefault = row!.level === 'read committed';
+      return { isolation: row!.level, pooled };
+    });
   }
 
   /** Runs `use` in a transaction of our own, again when it met a deadlock. */
-  async transaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
+  transaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.repeatedly(() => this.connect((connection) => this.ownTransaction(connection, use, '')));
+  }
+
+  private async repeatedly<T>(run: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.connect((connection) => this.ownTransaction(connection, use));
+        return await run();
       } catch (error) {
         if (attempt === TRIES || !isRetryable(error)) throw error;
         await sleep(Math.random() * 10 * 2 ** attempt);
@@ -121,9 +152,12 @@ export class Database {
     }
   }
 
-  /** As `transaction`, within the worker's share of the pool. */
+  /** As `transaction`, within the worker's share of the pool. It waits for nothing for ever: not for a lock, not for an answer. */
   engineTransaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.engineShare.hold(() => this.transaction(use));
+    const limits = `; set local lock_timeout = ${LOCK_WAIT_MS}`;
+    return this.engineShare.hold(() =>
+      this.repeatedly(() => this.connect((connection) => this.ownTransaction(connection, use, limits), ANSWER_MS)),
+    );
   }
 
   /**
@@ -192,10 +226,14 @@ export class Database {
     return status === 'T' || status === 'E' ? { connection, known: false } : null;
   }
 
-  private async ownTransaction<T>(connection: Connection, use: (transaction: Transaction) => Promise<T>): Promise<T> {
+  private async ownTransaction<T>(
+    connection: Connection,
+    use: (transaction: Transaction) => Promise<T>,
+    limits: string,
+  ): Promise<T> {
     const transaction = new Transaction(connection, false);
     await connection.command(
-      `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}`,
+      `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${IDLE_LIMIT_MS}${limits}`,
     );
     let result: T;
     try {
@@ -210,8 +248,8 @@ export class Database {
   }
 
   /** Wraps a query runner's connection, whoever owns it. */
-  async connectionOf(queryRunner: QueryRunner): Promise<Connection> {
-    return new Connection(queryRunner, (await queryRunner.connect()) as DriverClient, this.texts);
+  async connectionOf(queryRunner: QueryRunner, answerWithin?: number): Promise<Connection> {
+    return new Connection(queryRunner, (await queryRunner.connect()) as DriverClient, this.texts, answerWithin);
   }
 
   /**
@@ -227,17 +265,20 @@ export class Database {
     return hold(async (connection) => {
       const { queryRunner } = connection;
       const transaction = new Transaction(connection, false);
-      await queryRunner.startTransaction('READ COMMITTED');
       let result: T;
+      this.shared.add(connection);
       try {
+        await queryRunner.startTransaction('READ COMMITTED');
         await connection.command(
           `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
         );
         result = await connection.whileAlive(use(transaction));
         await queryRunner.commitTransaction();
       } catch (error) {
-        if (queryRunner.isTransactionActive) await queryRunner.rollbackTransaction().catch(() => undefined);
+        if (queryRunner.isTransactionActive) await rollBack(connection);
         throw error;
+      } finally {
+        this.shared.delete(connection);
       }
       transaction.committed(this.wakeup);
       return result;
@@ -249,6 +290,13 @@ export class Database {
     const { processID } = connection.client;
     if (processID) await this.connect((other) => other.run(CANCEL_QUERY, [processID]));
   }
+}
+
+/** On a connection whose other end has vanished it is never answered. */
+async function rollBack(connection: Connection): Promise<void> {
+  const timer = setTimeout(() => connection.cut(), ROLLBACK_MS);
+  await connection.queryRunner.rollbackTransaction().catch(() => undefined);
+  clearTimeout(timer);
 }
 
 /** As TypeORM itself tells: true for the manager of another copy of it too, and behind a proxy. */

@@ -108,6 +108,8 @@ export interface MemberEnd {
   /** Milliseconds until the next try, for `scheduled`. */
   readonly wait: number;
   readonly error: ErrorRecord | null;
+  /** Ends it only if its lease has lapsed, or if it is in progress for longer than the stall threshold. */
+  readonly only?: 'lapsed' | 'hung';
 }
 
 /**
@@ -117,8 +119,9 @@ const SETTLE = statement(
   'settle_members',
   (t) => `
 with given as materialized (
-  select * from unnest($1::bigint[], $2::int[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[])
-    as g(id, claim_no, status, wait, error_class, error_message, error_backtrace, error_causes)
+  select * from unnest($1::bigint[], $2::int[], $3::text[], $4::float8[], $5::text[], $6::text[], $7::text[], $8::text[],
+                       $9::text[])
+    as g(id, claim_no, status, wait, error_class, error_message, error_backtrace, error_causes, only_if)
 ), held as materialized (
   select m.id from ${t.steps} m where m.id = any($1::bigint[]) and m.status = 'in_progress'
   order by m.id for no key update
@@ -133,6 +136,8 @@ set status = g.status,
 from given g join held h on h.id = g.id
 cross join lateral (select statement_timestamp() + g.wait * interval '1 millisecond' as at) due
 where s.id = g.id and s.status = 'in_progress' and s.claim_no = g.claim_no
+  and case g.only_if when 'lapsed' then s.lease_expires_at < statement_timestamp()
+                     when 'hung' then s.started_at + $10::float8 * interval '1 millisecond' < statement_timestamp() else true end
 returning s.id, s.parent_step_id, s.workflow_id, s.status, s.queue, s.priority`,
 );
 
@@ -145,7 +150,12 @@ export interface SettledMember {
   readonly priority: number;
 }
 
-export function settleMembers(connection: Connection, ends: readonly MemberEnd[]): Promise<SettledMember[]> {
+/** @param stallThreshold milliseconds, for those that are to end only if they hang */
+export function settleMembers(
+  connection: Connection,
+  ends: readonly MemberEnd[],
+  stallThreshold: number,
+): Promise<SettledMember[]> {
   const column = <T>(value: (end: MemberEnd) => T) => padded(ends.map(value));
   return connection.run(SETTLE, [
     column(({ id }) => id),
@@ -156,6 +166,8 @@ export function settleMembers(connection: Connection, ends: readonly MemberEnd[]
     column(({ error }) => error?.message ?? null),
     column(({ error }) => error?.backtrace ?? null),
     column(({ error }) => (error?.causes.length ? JSON.stringify(error.causes) : null)),
+    column(({ only }) => only ?? null),
+    stallThreshold,
   ]);
 }
 

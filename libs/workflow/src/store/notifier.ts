@@ -5,6 +5,7 @@ import { NOTIFY } from './transaction.js';
 import type { Announcement, Wakeup } from './wakeup.js';
 
 const COLLECT_MS = 10;
+const CLOSE_MS = 2_000;
 
 /** Sends payloads to a channel. */
 export type SendNotifications = (channel: string, payloads: readonly string[]) => Promise<void>;
@@ -38,10 +39,15 @@ export class Notifier {
     this.send = send;
   }
 
-  /** Sends what is left and stops. */
+  /** Sends what is left and stops; a database that does not answer is not waited for. */
   async close(): Promise<void> {
     this.stopListening();
-    await this.flush();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    await Promise.race([this.flush(), late]);
+    clearTimeout(timer);
   }
 
   private add(announcement: Announcement): void {

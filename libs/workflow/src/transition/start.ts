@@ -1,5 +1,5 @@
 import { insertRuns, ongoingRunOf, runByKey, type NewRun, type StartOf } from '../store/start.js';
-import type { RunRow } from '../store/run.js';
+import { runById, type RunRow } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 
 /** What became of one start. */
@@ -69,8 +69,12 @@ async function insertAll(transaction: Transaction, of: StartOf, runs: readonly N
   return started;
 }
 
-/** The key is looked up before the slot: a retried request gets its run back while that goes on. */
+/**
+ * The run itself is looked up first: it was sent before, and the answer was lost. The key is looked up before the slot: a retried request gets its run back
+ * while that goes on.
+ */
 async function inTheWay(transaction: Transaction, of: StartOf, run: NewRun): Promise<Started | undefined> {
+  if (await runById(transaction.connection, run.id)) return { kind: 'started' };
   if (run.idempotencyKey !== null) {
     const duplicate = await runByKey(transaction.connection, of.workflow, run.idempotencyKey);
     if (duplicate) return { kind: 'duplicate', run: duplicate };

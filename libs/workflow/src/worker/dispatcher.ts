@@ -11,6 +11,9 @@ import { Executor } from './executor.js';
 import { InHand } from './in-hand.js';
 import { Lanes } from './lanes.js';
 import { messageOf } from './message-of.js';
+import { monotonic } from './monotonic.js';
+import { Ownership } from './ownership.js';
+import { Stalls } from './stalls.js';
 import { Watch } from './watch.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the poll. */
@@ -42,6 +45,10 @@ export class Dispatcher {
   private readonly inHand: InHand;
   private readonly executor: Executor;
   private readonly watch: Watch;
+  /** Compares what the renewal lists with what is in hand. */
+  readonly ownership: Ownership;
+  /** Declares stalled what leases and sweep find. */
+  readonly stalls: Stalls;
   private readonly handlers: readonly string[];
   private readonly plainSteps: readonly string[];
   private readonly idle = new Set<() => void>();
@@ -52,6 +59,9 @@ export class Dispatcher {
   private claiming = false;
   private stopping = false;
   private failing = false;
+  private takingUp = false;
+  /** When a claim was last answered (`monotonic()`); null: not yet. */
+  claimedAt: number | null = null;
   /** The last claim filled every slot: there may be more. */
   private more = false;
   /** The smallest priority announced while no slot was free: chains of larger ones give way to it. */
@@ -75,6 +85,8 @@ export class Dispatcher {
     };
     this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);
     this.watch = new Watch(parts, runner, settings.pollInterval);
+    this.ownership = new Ownership(this.inHand, (ids) => void this.takeUp(ids));
+    this.stalls = new Stalls(parts, runner, (end) => this.executor.settleMember(end));
     this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
     this.plainSteps = registry
       .all()
@@ -96,7 +108,7 @@ export class Dispatcher {
     this.stopListening?.();
     if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
     clearTimeout(this.timer?.handle);
-    await this.watch.stop();
+    await Promise.all([this.watch.stop(), this.stalls.stop()]);
     if (await this.idleWithin(this.settings.shutdownGrace)) return;
     this.logger.warn(
       `Stopping: ${this.inHand.size} steps are still in progress after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
@@ -117,6 +129,7 @@ export class Dispatcher {
     this.watch.look();
     try {
       this.lanes.replaceFound(await this.parts.database.engineConnect((connection) => lanesInUse(connection)));
+      this.answered();
     } catch (error) {
       this.claimFailed(error);
       return;
@@ -169,19 +182,42 @@ export class Dispatcher {
       plainSteps: this.plainSteps,
       inHand: this.inHand.guardedIds,
     };
-    let claims: Claims & { full: boolean };
     try {
-      const most = this.modes.claimInSets ? free : 1;
-      claims = await database.engineConnect((connection) => claim(connection, filter, worker, most));
+      await this.inHand.claiming(async () => {
+        const most = this.modes.claimInSets ? free : 1;
+        const claims = await database.engineConnect((connection) => claim(connection, filter, worker, most));
+        this.answered();
+        for (const row of claims.plain) this.executor.runClaimed(row);
+        for (const row of claims.members) this.executor.runMember(row);
+        for (const due of claims.guarded) void this.executor.runGuarded(due);
+        this.more = claims.full;
+        this.lookAgain(claims);
+      });
     } catch (error) {
-      return this.claimFailed(error);
+      this.claimFailed(error);
     }
+  }
+
+  /** Rows that were claimed for us while the answer was lost, as far as there are slots; the others are listed again. */
+  private async takeUp(ids: readonly string[]): Promise<void> {
+    const free = this.settings.concurrency - this.inHand.slots;
+    if (this.takingUp || this.stopping || free <= 0) return;
+    this.takingUp = true;
+    try {
+      await this.executor.takeUp(ids.slice(0, free));
+    } catch (error) {
+      this.logger.error(
+        `Steps that were claimed for this worker could not be taken up, and will be: ${messageOf(error)}`,
+      );
+    } finally {
+      this.takingUp = false;
+    }
+  }
+
+  private answered(): void {
+    if (this.failing) this.logger.log('The database answers again: due steps are claimed.');
     this.failing = false;
-    for (const row of claims.plain) this.executor.runClaimed(row);
-    for (const row of claims.members) this.executor.runMember(row);
-    for (const due of claims.guarded) void this.executor.runGuarded(due);
-    this.more = claims.full;
-    this.lookAgain(claims);
+    this.claimedAt = monotonic();
   }
 
   /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */

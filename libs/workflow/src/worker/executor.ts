@@ -2,11 +2,13 @@ import { Logger } from '@nestjs/common';
 import { Attempt } from '../engine/attempt.js';
 import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
+import { holdSignal } from '../engine/gate.js';
 import { claimGuarded } from '../engine/guarded-claim.js';
 import { join } from '../engine/join.js';
 import { Member, runMember } from '../engine/member.js';
 import type { StepDefinition } from '../definition/definition.js';
-import type { ClaimedMember, ClaimedRow } from '../store/claim.js';
+import { ownedRows, type ClaimedMember, type ClaimedRow } from '../store/claim.js';
+import type { MemberEnd } from '../store/members.js';
 import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
 import { MemberQueue, type EndedBatch } from './member-queue.js';
@@ -37,13 +39,41 @@ export class Executor {
     wakeup: Wakeup,
     settleInSets: boolean,
   ) {
-    this.settlements = new SettlementQueue(parts, wakeup, host.goesOn, settleInSets);
+    this.settlements = new SettlementQueue(parts, wakeup, inHand, host.goesOn, settleInSets);
     this.members = new MemberQueue(parts, wakeup, (batch) => void this.join(batch));
   }
 
   runClaimed(row: ClaimedRow): void {
+    this.run({ attempt: this.attemptOf(row) });
+  }
+
+  /** Settles the end of a member's try that somebody else made. False: it was no longer so. */
+  settleMember(end: MemberEnd): Promise<boolean> {
+    return this.members.settle(end);
+  }
+
+  /**
+   * Rows that were claimed for this process while the answer was lost: their bodies never began. As many as there is room for; the others are
+   * on the next list of what is ours.
+   */
+  async takeUp(ids: readonly string[]): Promise<void> {
+    const { database, worker } = this.parts;
+    const { plain, members } = await this.inHand.claiming(() =>
+      database.engineConnect((connection) => ownedRows(connection, ids, worker)),
+    );
+    for (const row of plain) if (!this.inHand.knows(row.id)) await this.takeUpAttempt(row);
+    for (const row of members) if (!this.inHand.knows(row.id)) this.runMember(row);
+  }
+
+  private async takeUpAttempt(row: ClaimedRow): Promise<void> {
+    const attempt = this.attemptOf(row);
+    if (attempt.step.waitFor) await holdSignal(this.parts, attempt);
+    this.run({ attempt });
+  }
+
+  private attemptOf(row: ClaimedRow): Attempt {
     const workflow = this.parts.registry.get(row.handler)!;
-    const attempt = new Attempt(
+    return new Attempt(
       workflow,
       workflow.definition.step(row.step_name)!,
       {
@@ -59,7 +89,6 @@ export class Executor {
         subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id! },
       },
     );
-    this.run({ attempt });
   }
 
   /** Claims a due row that needs a transaction of its own, and runs it if its guards and its gate let it. */
@@ -105,11 +134,12 @@ export class Executor {
         }
         return this.members.settle(end);
       })
-      .catch((error: unknown) =>
+      .catch((error: unknown) => {
+        this.inHand.abandon(member);
         this.logger.error(
-          `${member.label}: its end could not be stored; its row stays in progress: ${messageOf(error)}`,
-        ),
-      )
+          `${member.label}: its end could not be stored; its row stays in progress until the sweep finds it: ${messageOf(error)}`,
+        );
+      })
       .finally(() => {
         this.inHand.remove(member);
         this.host.slotFreed();
@@ -149,7 +179,9 @@ export class Executor {
     }
   }
 
-  private lost({ label, row }: Attempt, error: unknown): void {
+  private lost(attempt: Attempt, error: unknown): void {
+    const { label, row } = attempt;
+    this.inHand.abandon(attempt);
     this.logger.error(
       `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
         `until the sweep finds it: ${messageOf(error)}`,

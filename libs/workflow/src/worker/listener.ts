@@ -1,34 +1,33 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { channelOf, parseAnnouncement } from '../store/channel.js';
+import { clientConfig, directClient, endClient, type DirectClient } from '../store/client-config.js';
 import type { Notifier } from '../store/notifier.js';
 import type { Tables } from '../store/statement.js';
 import type { Wakeup } from '../store/wakeup.js';
 
-/** What this file uses of a `pg` client. */
-interface ListenClient {
-  connect(): Promise<void>;
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-  on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): void;
-  on(event: 'error' | 'end', listener: (error?: Error) => void): void;
-  end(): Promise<void>;
-}
-
-type ListenState = 'off' | 'connecting' | 'listening' | 'deaf';
+/** `deaf`: connected, but notifications do not arrive. */
+export type ListenState = 'off' | 'connecting' | 'listening' | 'deaf';
 
 const SELF_TEST_MS = 2_000;
+/** Between two self-tests: this many polls, and at least a second. */
+const TEST_EVERY_POLLS = 10;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
 
 /**
- * Hears what other processes announce, over a connection of its own, and lends that to the notifier. It proves itself: a
- * notification to itself must come back. Behind a transaction pooler LISTEN is accepted and deaf; then it says so once, and
- * polling carries on.
+ * Hears what other processes announce, over a connection of its own, and lends that to the notifier. It proves itself, when it has connected and
+ * again and again after that: a notification to itself must come back. Behind a transaction pooler LISTEN is accepted and deaf; then it says
+ * so once, and polling carries on. A connection that does not answer (its other end has vanished) is opened anew.
  */
 export class Listener {
   private readonly logger = new Logger('Workflow');
-  private client: ListenClient | undefined;
+  private client: DirectClient | undefined;
   private retry: NodeJS.Timeout | undefined;
+  private nextTest: NodeJS.Timeout | undefined;
+  /** Waits for the notification to itself. */
+  private heardTest: (() => void) | undefined;
+  private saidDeaf = false;
   private pause = FIRST_RETRY_MS;
   private closed = false;
   /** Said once for each loss, however often the new connection fails. */
@@ -43,6 +42,8 @@ export class Listener {
     private readonly options: {
       /** A direct connection's URL; null: connect as the pool does. */
       readonly url: string | null;
+      /** Milliseconds. */
+      readonly pollInterval: number;
       /** Something may have been missed: look. */
       readonly reconnected: () => void;
     },
@@ -51,20 +52,23 @@ export class Listener {
   async open(): Promise<void> {
     if (this.closed) return;
     this.state = 'connecting';
-    const client = newClient(this.dataSource, this.options.url);
+    const { dataSource } = this;
+    const client = directClient(dataSource, clientConfig(dataSource, 'nestjs-pg-workflows listener', this.options.url));
     this.client = client;
     client.on('error', () => this.lost(client));
     client.on('end', () => this.lost(client));
-    let proven: boolean;
+    client.on('notification', ({ payload }) => this.hear(payload ?? ''));
     try {
       await client.connect();
-      proven = await this.prove(client);
+      await client.query(`listen ${channelOf(this.tables)}`);
+      await this.test(client);
     } catch {
       return this.lost(client);
     }
     if (this.closed || this.client !== client) return;
     this.pause = FIRST_RETRY_MS;
-    if (this.lostOnce && proven) this.logger.log('The listening connection is back.');
+    if (this.lostOnce && (this.state as ListenState) === 'listening')
+      this.logger.log('The listening connection is back.');
     this.lostOnce = false;
     this.options.reconnected();
   }
@@ -73,68 +77,79 @@ export class Listener {
     this.closed = true;
     this.state = 'off';
     clearTimeout(this.retry);
+    clearTimeout(this.nextTest);
     this.notifier.sendBy(null);
     const { client } = this;
     this.client = undefined;
-    await client?.end().catch(() => undefined);
+    if (client) await endClient(client);
   }
 
-  /** Listens, and waits for a notification to itself. */
-  private async prove(client: ListenClient): Promise<boolean> {
-    const channel = channelOf(this.tables);
-    const test = JSON.stringify([this.notifier.sender, 'test']);
-    const heard = new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), SELF_TEST_MS);
-      client.on('notification', ({ payload }) => {
-        if (payload === test) {
-          clearTimeout(timer);
-          resolve(true);
-        } else if (payload !== undefined) this.hear(payload);
-      });
+  /** Sends a notification to itself, and sees whether it comes back. Throws when the server does not answer. */
+  private async test(client: DirectClient): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), SELF_TEST_MS);
     });
-    await client.query(`listen ${channel}`);
-    await client.query('select pg_notify($1, $2)', [channel, test]);
-    const proven = await heard;
-    if (this.client !== client) return proven;
-    this.state = proven ? 'listening' : 'deaf';
-    if (proven) {
-      this.notifier.sendBy(async (to, payloads) => {
-        await client.query('select pg_notify($1, payload) from unnest($2::text[]) payload', [to, payloads]);
-      });
-    } else {
-      this.logger.warn(
-        'LISTEN was accepted, but notifications do not arrive: most likely a transaction pooler is in between. Polling carries on. ' +
-          'Set worker.listen to the URL of a direct connection, or to false.',
-      );
+    const heard = new Promise<'heard'>((resolve) => {
+      this.heardTest = () => resolve('heard');
+    });
+    const sent = client.query('select pg_notify($1, $2)', [channelOf(this.tables), this.ownTest]);
+    sent.catch(() => undefined);
+    try {
+      if ((await Promise.race([sent, late])) === 'late') throw new Error('the server does not answer');
+      const answer = await Promise.race([heard, late]);
+      if (this.client === client) this.proved(client, answer === 'heard');
+    } finally {
+      clearTimeout(timer);
     }
-    return proven;
+    if (this.client === client) this.testAgain(client);
+  }
+
+  private testAgain(client: DirectClient): void {
+    clearTimeout(this.nextTest);
+    const pause = Math.max(1_000, this.options.pollInterval * TEST_EVERY_POLLS);
+    this.nextTest = setTimeout(() => void this.test(client).catch(() => this.lost(client)), pause);
+    this.nextTest.unref();
+  }
+
+  private proved(client: DirectClient, heard: boolean): void {
+    this.state = heard ? 'listening' : 'deaf';
+    this.notifier.sendBy(
+      heard
+        ? async (to, payloads) => {
+            await client.query('select pg_notify($1, payload) from unnest($2::text[]) payload', [to, payloads]);
+          }
+        : null,
+    );
+    if (heard || this.saidDeaf) return;
+    this.saidDeaf = true;
+    this.logger.warn(
+      'LISTEN was accepted, but notifications do not arrive: most likely a transaction pooler is in between. Polling carries on. ' +
+        'Set worker.listen to the URL of a direct connection, or to false.',
+    );
+  }
+
+  private get ownTest(): string {
+    return JSON.stringify([this.notifier.sender, 'test']);
   }
 
   private hear(payload: string): void {
+    if (payload === this.ownTest) return this.heardTest?.();
     const heard = parseAnnouncement(payload);
     if (heard && heard.sender !== this.notifier.sender) this.wakeup.heard(heard.announcement);
   }
 
-  private lost(client: ListenClient): void {
+  private lost(client: DirectClient): void {
     if (this.closed || this.client !== client) return;
     this.client = undefined;
     this.state = 'off';
+    clearTimeout(this.nextTest);
     this.notifier.sendBy(null);
-    void client.end().catch(() => undefined);
+    void endClient(client);
     if (!this.lostOnce)
       this.logger.warn('The listening connection was lost; polling carries on while it is opened again.');
     this.lostOnce = true;
     this.retry = setTimeout(() => void this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);
   }
-}
-
-/** A client of the same driver, connected as the DataSource's pool is. */
-function newClient(dataSource: DataSource, url: string | null): ListenClient {
-  const driver = dataSource.driver as unknown as {
-    postgres: { Client: new (config: unknown) => ListenClient };
-    master: { options: object };
-  };
-  const config = url === null ? { ...driver.master.options } : { connectionString: url };
-  return new driver.postgres.Client({ ...config, application_name: 'nestjs-pg-workflows listener' });
 }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { EngineParts } from '../engine/engine.parts.js';
-import { patiently } from '../engine/patience.js';
 import { sqlStateOf } from '../store/database.js';
+import { patiently } from '../store/patience.js';
 import { hasOpenMember, settleMembers, type MemberEnd, type SettledMember } from '../store/members.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
@@ -74,7 +74,9 @@ export class MemberQueue {
   private send(set: readonly Waiting[]): Promise<SettledMember[]> {
     const ends = set.map(({ end }) => end);
     return patiently(this.parts.database, () =>
-      this.parts.database.engineConnect((connection) => settleMembers(connection, ends)),
+      this.parts.database.engineConnect((connection) =>
+        settleMembers(connection, ends, this.parts.settings.stallThreshold),
+      ),
     );
   }
 

@@ -1,12 +1,13 @@
 import type { StepDefinition } from '../definition/definition.js';
 import { Attempt } from '../engine/attempt.js';
 import type { EngineParts } from '../engine/engine.parts.js';
-import { patiently } from '../engine/patience.js';
+import { patiently } from '../store/patience.js';
 import { settleOne } from '../engine/settle-one.js';
 import type { Settlement } from '../engine/settlement.js';
 import { sqlStateOf } from '../store/database.js';
 import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
 import type { Wakeup } from '../store/wakeup.js';
+import type { InHand } from './in-hand.js';
 import { endAttempt, type Outcome } from '../transition/outcomes.js';
 
 /** What became of an outcome, and the next attempt when this worker goes on with it in place. */
@@ -38,6 +39,7 @@ export class SettlementQueue {
   constructor(
     private readonly parts: EngineParts,
     private readonly wakeup: Wakeup,
+    private readonly inHand: InHand,
     /** Whether this worker goes on with the next step in place, as far as it is asked. */
     private readonly goesOn: (attempt: Attempt, next: StepDefinition) => boolean,
     /** False: every outcome by itself, to measure what the sets bring. */
@@ -76,34 +78,46 @@ export class SettlementQueue {
     await new Promise(setImmediate);
     while (this.waiting.length) {
       const set = this.waiting.splice(0, LARGEST_FLUSH);
-      try {
-        this.answer(set, await this.send(set));
-      } catch (error) {
-        for (const one of set) one.done(Promise.reject(error));
-      }
+      await this.inHand.claiming(() => this.flushSet(set));
     }
     this.flushes -= 1;
   }
 
-  /** Null: not as a set, one by one. */
-  private async send(set: readonly Waiting[]): Promise<Settled[] | null> {
+  private async flushSet(set: readonly Waiting[]): Promise<void> {
+    try {
+      const { settled, doubtful } = await this.send(set);
+      this.answer(set, settled, doubtful);
+    } catch (error) {
+      for (const one of set) one.done(Promise.reject(error));
+    }
+  }
+
+  /** `settled` null: not as a set, one by one. `doubtful`: it was sent more than once, and the answer to the first is not known. */
+  private async send(set: readonly Waiting[]): Promise<{ settled: Settled[] | null; doubtful: boolean }> {
     const { database, worker } = this.parts;
     const rows = set.map(({ row }) => row);
+    let doubtful = false;
     try {
-      return await patiently(database, () => database.engineConnect((connection) => settle(connection, rows, worker)));
+      const settled = await patiently(database, (again) => {
+        doubtful = again;
+        return database.engineConnect((connection) => settle(connection, rows, worker));
+      });
+      return { settled, doubtful };
     } catch (error) {
       // The database refused the set: for a value, a deadlock, a trigger of the application's. What one run is refused for must not
       // stop the others.
-      if (sqlStateOf(error) !== undefined) return null;
+      if (sqlStateOf(error) !== undefined) return { settled: null, doubtful };
       throw error;
     }
   }
 
-  private answer(set: readonly Waiting[], settled: readonly Settled[] | null): void {
+  private answer(set: readonly Waiting[], settled: readonly Settled[] | null, doubtful: boolean): void {
     const byId = new Map(settled?.map((row) => [row.id, row]));
     for (const one of set) {
       const row = byId.get(one.row.id);
-      one.done(row ? { settlement: 'settled', next: this.nextOf(one, row) } : this.alone(one.attempt, one.outcome));
+      one.done(
+        row ? { settlement: 'settled', next: this.nextOf(one, row) } : this.alone(one.attempt, one.outcome, doubtful),
+      );
     }
   }
 
@@ -125,8 +139,9 @@ export class SettlementQueue {
     return new Attempt(attempt.workflow, nextStep, next, attempt.input);
   }
 
-  private async alone(attempt: Attempt, outcome: Outcome): Promise<SettledAttempt> {
-    return { settlement: await settleOne(this.parts, attempt, outcome), next: null };
+  /** When it turns out to have been stored, and a next step was claimed in place, that one is found by what the renewal lists. */
+  private async alone(attempt: Attempt, outcome: Outcome, doubtful = false): Promise<SettledAttempt> {
+    return { settlement: await settleOne(this.parts, attempt, outcome, doubtful), next: null };
   }
 }
 

@@ -102,6 +102,7 @@ export class Watch {
       nextDeadlineIn(connection, this.handlers, this.passedOver),
     );
     if (next !== null) this.lookIn(next);
+    if (this.failing) this.logger.log('The database answers again: waiting runs are looked after.');
     this.failing = false;
   }
 

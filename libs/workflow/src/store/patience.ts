@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from './database.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -8,15 +8,17 @@ const LONGEST_PAUSE_MS = 5_000;
 const PASSING_CLASSES = new Set(['08', '53', '57', '58']);
 /** A transaction that may only read: the server is a standby that is about to be promoted. */
 const READ_ONLY = '25006';
+/** Somebody holds what we wait for; our own transactions give up after a while, so that a lost connection is noticed. */
+const LOCK_TIMEOUT = '55P03';
 
 /**
  * Whether the database, and not what we asked of it, is the trouble: no answer with an SQLSTATE at all, or one of the
  * classes that pass.
  */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state === undefined) return isOfConnection(error);
-  return state === READ_ONLY || PASSING_CLASSES.has(state.slice(0, 2));
+  return state === READ_ONLY || state === LOCK_TIMEOUT || PASSING_CLASSES.has(state.slice(0, 2));
 }
 
 function isOfConnection(error: unknown): boolean {
@@ -28,11 +30,16 @@ function isOfConnection(error: unknown): boolean {
 /**
  * Tries until the database answers: what an attempt came to must not be lost because the server is away for a minute. Gives up when the
  * application has closed: then nobody will open a connection again.
+ *
+ * @param ask told whether it is `doubtful`: a try before this one failed in a way that does not say whether it was carried out
  */
-export async function patiently<T>(database: { readonly released: boolean }, ask: () => Promise<T>): Promise<T> {
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+export async function patiently<T>(
+  database: { readonly released: boolean },
+  ask: (doubtful: boolean) => Promise<T>,
+): Promise<T> {
+  for (let pause = FIRST_PAUSE_MS, doubtful = false; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS), doubtful = true) {
     try {
-      return await ask();
+      return await ask(doubtful);
     } catch (error) {
       if (!isPassing(error) || database.released) throw error;
       await sleep(pause * (0.5 + Math.random() / 2));

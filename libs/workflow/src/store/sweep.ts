@@ -1,0 +1,159 @@
+import type { Connection } from './connection.js';
+import { statement } from './statement.js';
+
+/** Rows of one page. */
+export const PAGE = 100;
+
+/** A row that the sweep looks at. */
+export interface SweptRow {
+  readonly id: string;
+  readonly workflow_id: string;
+}
+
+export interface HungRow extends SweptRow {
+  readonly claim_no: number;
+  readonly handler: string;
+  readonly member: boolean;
+  readonly job_attempt: number;
+}
+
+/** As the claim puts class and step together: see `plainStepKey`. */
+const KEY = `char_length(s.handler) || ':' || s.handler || s.step_name`;
+
+const HUNG = statement(
+  'hung',
+  (t) => `
+with hung as materialized (
+  select s.id, s.workflow_id, s.claim_no, s.handler, s.parent_step_id is not null as member, s.job_attempt
+  from ${t.steps} s left join unnest($2::text[], $3::float8[]) as own(key, ms) on s.parent_step_id is null and own.key = ${KEY}
+  where s.status = 'in_progress' and s.handler = any($1::text[])
+    and s.started_at + coalesce(own.ms, $4::float8) * interval '1 millisecond' < statement_timestamp()
+)
+select * from hung where id > $5::bigint order by id limit ${PAGE}`,
+);
+
+/** In progress for longer than the step's `timeout`, else the threshold; of the classes and jobs named, after the id given. */
+export function hungRows(
+  connection: Connection,
+  handlers: readonly string[],
+  timeouts: readonly { readonly key: string; readonly ms: number }[],
+  threshold: number,
+  after: string,
+): Promise<HungRow[]> {
+  return connection.run(HUNG, [
+    handlers,
+    timeouts.map(({ key }) => key),
+    timeouts.map(({ ms }) => ms),
+    threshold,
+    after,
+  ]);
+}
+
+const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
+
+const STRANDED = statement(
+  'stranded_waits',
+  (t) => `select s.id, s.workflow_id from ${t.steps} s
+  where s.status = 'waiting' and s.parent_step_id is null and s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
+    and s.workflow_id > $3::uuid and exists (select from ${t.runs} w where w.id = s.workflow_id and w.status = 'waiting')
+  order by s.workflow_id limit ${PAGE}`,
+);
+
+/** Waiting rows of unpaused runs on steps that are not among those that may wait, by run, after the one given. */
+export function strandedWaits(
+  connection: Connection,
+  workflows: readonly string[],
+  mayWait: readonly string[],
+  after: string | null,
+): Promise<SweptRow[]> {
+  return connection.run(STRANDED, [workflows, mayWait, after ?? FIRST_RUN]);
+}
+
+const ENDED_BATCHES = statement(
+  'ended_batches',
+  (t) => `select s.id, s.workflow_id from ${t.steps} s
+  cross join lateral (
+    select count(*) as members, max(m.finished_at) as ended from ${t.steps} m
+    where m.workflow_id = s.workflow_id and m.step_name = s.step_name and m.parent_step_id = s.id) batch
+  where s.status = 'waiting' and s.parent_step_id is null and s.batch_size is not null and s.handler = any($1::text[])
+    and s.workflow_id > $3::uuid
+    and not exists (select from ${t.steps} m where m.parent_step_id = s.id and m.status in ('scheduled', 'in_progress'))
+    and (batch.members < s.batch_size
+         or coalesce(batch.ended, s.waiting_since) < statement_timestamp() - $2::float8 * interval '1 millisecond')
+  order by s.workflow_id limit ${PAGE}`,
+);
+
+/** Fan-outs that still wait on a batch which ended so long ago, or of which members are gone; by run, after the one given. */
+export function endedBatches(
+  connection: Connection,
+  workflows: readonly string[],
+  threshold: number,
+  after: string | null,
+): Promise<SweptRow[]> {
+  return connection.run(ENDED_BATCHES, [workflows, threshold, after ?? FIRST_RUN]);
+}
+
+/** A lane, and for how long its first row has been due; negative: it will be. */
+export interface LaneAge {
+  readonly queue: string;
+  readonly priority: number;
+  readonly due_for: number;
+}
+
+/** One step of a loose walk over the claim index: only the first row of each lane is read. */
+const LANE_AGES = statement(
+  'lane_ages',
+  (t) => `
+with recursive lane(queue, priority, available_at) as (
+  (select s.queue, s.priority, s.available_at from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
+   order by s.queue, s.priority, s.available_at limit 1)
+  union all
+  select next.queue, next.priority, next.available_at from lane cross join lateral (
+    select s.queue, s.priority, s.available_at from ${t.steps} s
+    where s.status = 'scheduled' and s.available_at is not null
+      and (s.queue, s.priority) > (lane.queue, lane.priority)
+    order by s.queue, s.priority, s.available_at limit 1) next
+)
+select queue, priority, (extract(epoch from statement_timestamp() - available_at) * 1000)::float8 as due_for
+from lane limit 1000`,
+);
+
+/** How long the first row of each lane has been due. */
+export function laneAges(connection: Connection): Promise<LaneAge[]> {
+  return connection.run(LANE_AGES, []);
+}
+
+const FORBIDDEN = statement(
+  'forbidden_pairs',
+  (t) => `
+(select w.id, w.status, s.status as step_status from ${t.steps} s join ${t.runs} w on w.id = s.workflow_id
+ where s.status in ('scheduled', 'waiting', 'in_progress') and s.parent_step_id is null and w.status <> 'paused'
+   and s.status <> case w.status when 'ready' then 'scheduled' when 'performing' then 'in_progress' when 'waiting' then 'waiting' else '' end
+ limit 10)
+union all
+(select w.id, w.status, null from ${t.runs} w
+ where w.ended_at is null and w.status <> 'paused' and not exists (
+   select from ${t.steps} s where s.workflow_id = w.id and s.status in ('scheduled', 'waiting', 'in_progress') and s.parent_step_id is null)
+ limit 10)`,
+);
+
+/** A run whose status does not go with its step's. */
+export interface ForbiddenPair {
+  readonly id: string;
+  readonly status: string;
+  /** Null: it has no open step. */
+  readonly step_status: string | null;
+}
+
+/** Up to twenty runs that somebody edited by hand into what the transition table forbids. */
+export function forbiddenPairs(connection: Connection): Promise<ForbiddenPair[]> {
+  return connection.run(FORBIDDEN, []);
+}
+
+const LOCK = statement('sweep_lock', () => 'select pg_try_advisory_xact_lock($1::bigint) as locked');
+
+/** Takes the lock that one sweep holds at a time, until the transaction ends; false: another has it. */
+export async function trySweepLock(connection: Connection, key: string): Promise<boolean> {
+  const [row] = await connection.run<{ locked: boolean }>(LOCK, [key]);
+  return row?.locked === true;
+}

@@ -1,0 +1,247 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
+import type { HeldRow, LapsedRow, LeaseTexts, ServerIdentity } from '../store/leases.js';
+import { monotonic } from './monotonic.js';
+
+/** What the keeper is given. It travels to another thread, so it holds plain values only. */
+export interface LeaseTask {
+  readonly workerId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Names of the classes and jobs whose lapsed rows this process judges. */
+  readonly handlers: readonly string[];
+  readonly texts: LeaseTexts;
+}
+
+/** What the keeper tells. */
+export type LeaseReport =
+  /** What the database says is ours, asked for at `sentAt` (`monotonic()`). */
+  | {
+      readonly kind: 'held';
+      readonly sentAt: number;
+      readonly rows: readonly (readonly [id: string, claimNo: number])[];
+    }
+  /** Rows whose worker is lost. Told again at each look, for as long as they are found. */
+  | { readonly kind: 'lapsed'; readonly rows: readonly LapsedRow[] }
+  /** The connection is lost; leases are not renewed until it is back. */
+  | { readonly kind: 'lost'; readonly reason: string }
+  | { readonly kind: 'back' };
+
+/** The pace of it all, from the lease. */
+function paceOf(lease: number) {
+  return {
+    renew: lease / 3,
+    /** For rows that somebody's lock kept from renewal. */
+    retry: bounded(lease / 32, 30, 250),
+    look: bounded(lease / 16, 100, 1_000),
+    /** A lapse is seen twice, this far apart: a live worker has renewed in between, however often a lock kept it from that. */
+    apart: bounded(lease / 8, 150, 2_000) * 0.9,
+    answer: Math.max(lease / 3, 500),
+    longestPause: bounded(lease / 6, 200, 5_000),
+  };
+}
+
+const FIRST_PAUSE_MS = 100;
+
+/**
+ * Renews this worker's leases and looks for those of others that have lapsed, over one connection of its own.
+ *
+ * It knows one thing, the worker's id. Rows that are inserted by continuing in place carry it, so nobody has to tell it what is
+ * ours; what it finds to be ours it tells, and whoever runs the bodies compares.
+ */
+export class LeaseKeeper {
+  private readonly pace: ReturnType<typeof paceOf>;
+  private readonly judge: LapseJudge;
+  private readonly halt = new AbortController();
+  private ended: Promise<void> = Promise.resolve();
+  private lost = false;
+  private readsTimeline = true;
+
+  constructor(
+    private readonly newClient: () => DirectClient,
+    private readonly task: LeaseTask,
+    private readonly report: (report: LeaseReport) => void,
+  ) {
+    this.pace = paceOf(task.lease);
+    this.judge = new LapseJudge(task.lease, this.pace.apart);
+  }
+
+  start(): void {
+    this.ended = this.keep();
+  }
+
+  async stop(): Promise<void> {
+    this.halt.abort();
+    await this.ended;
+  }
+
+  private async keep(): Promise<void> {
+    let pause = FIRST_PAUSE_MS;
+    while (!this.halt.signal.aborted) {
+      const begun = monotonic();
+      await this.session().catch((error: unknown) => this.interrupted(error));
+      // A connection that held for a while is opened again at once, one that fails at its start more and more slowly.
+      if (monotonic() - begun > this.task.lease) pause = FIRST_PAUSE_MS;
+      await this.rest(pause);
+      pause = Math.min(pause * 2, this.pace.longestPause);
+    }
+  }
+
+  /** One connection's life. Ends by an error, or when it is told to stop. */
+  private async session(): Promise<void> {
+    const client = this.newClient();
+    // What is asked next on it fails, and says so.
+    client.on('error', () => undefined);
+    try {
+      await within(client, this.pace.answer * 2, client.connect());
+      let renewAt = monotonic();
+      let lookAt = renewAt;
+      let kept: string[] = [];
+      let retryAt = Infinity;
+      while (!this.halt.signal.aborted) {
+        const now = monotonic();
+        if (now >= renewAt) {
+          renewAt = now + this.pace.renew;
+          kept = await this.renew(client, null);
+          retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
+          this.isBack();
+        } else if (now >= retryAt) {
+          kept = await this.renew(client, kept);
+          retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
+        }
+        if (now >= lookAt) {
+          lookAt = now + this.pace.look;
+          await this.look(client);
+        }
+        await this.rest(Math.max(1, Math.min(renewAt, retryAt, lookAt) - monotonic()));
+      }
+    } finally {
+      await endClient(client);
+    }
+  }
+
+  /** Returns the rows of ours that somebody's lock kept from renewal. */
+  private async renew(client: DirectClient, some: readonly string[] | null): Promise<string[]> {
+    const { workerId, lease, texts } = this.task;
+    const sentAt = monotonic();
+    const answer = some
+      ? client.query(texts.renewSome, [workerId, lease, some])
+      : client.query(texts.renew, [workerId, lease]);
+    const rows = (await within(client, this.pace.answer, answer)).rows as HeldRow[];
+    if (!some) this.report({ kind: 'held', sentAt, rows: rows.map(({ id, claim_no }) => [id, claim_no]) });
+    return rows.filter(({ id, renewed }) => !renewed && (!some || some.includes(id))).map(({ id }) => id);
+  }
+
+  private async look(client: DirectClient): Promise<void> {
+    const { texts, workerId, handlers } = this.task;
+    const text = this.readsTimeline ? texts.look : texts.lookWithoutTimeline;
+    let rows: (ServerIdentity & LapsedRow)[];
+    try {
+      rows = (await within(client, this.pace.answer, client.query(text, [workerId, handlers]))).rows as typeof rows;
+    } catch (error) {
+      // Not everybody may read it there, or the server has no such thing.
+      if (!this.readsTimeline || !['42501', '42883'].includes(String((error as { code?: unknown }).code))) throw error;
+      this.readsTimeline = false;
+      return;
+    }
+    const [server] = rows;
+    // Behind a transaction pooler each look may be another backend's: its pid says nothing there.
+    const pid = client.processID === server!.pid ? server!.pid : null;
+    const lapsed = this.judge.judge(
+      monotonic(),
+      { ...server!, pid },
+      rows.filter(({ id }) => id !== null),
+    );
+    if (lapsed.length) this.report({ kind: 'lapsed', rows: lapsed });
+  }
+
+  private interrupted(error: unknown): void {
+    if (this.lost || this.halt.signal.aborted) return;
+    this.lost = true;
+    this.report({ kind: 'lost', reason: error instanceof Error ? error.message || error.name : String(error) });
+  }
+
+  private isBack(): void {
+    if (!this.lost) return;
+    this.lost = false;
+    this.report({ kind: 'back' });
+  }
+
+  private async rest(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.halt.signal }).catch(() => undefined);
+  }
+}
+
+/**
+ * Says whose worker is lost. It distrusts itself: after a restart, a crash recovery or a failover of the database, after a minute without it, after
+ * this process or the database's clock stood still, every lease looks lapsed, and no worker is lost.
+ *
+ * So a lapse counts only after a full lease in which its own looks came at least every third of one, the database's clock and our monotonic
+ * one went alike, and the server stayed the same (its start, its timeline, our backend). And it is seen twice.
+ */
+export class LapseJudge {
+  private last: { readonly now: number; readonly server: Identity } | undefined;
+  /** By our clock and by the database's. */
+  private since: { readonly now: number; readonly at: number } | undefined;
+  private suspects = new Map<string, number>();
+
+  constructor(
+    private readonly lease: number,
+    private readonly apart: number,
+  ) {}
+
+  /** @param now the monotonic clock as the look's answer came */
+  judge(now: number, server: Identity, rows: readonly LapsedRow[]): LapsedRow[] {
+    if (!this.goesOn(now, server)) {
+      this.since = { now, at: server.at };
+      this.suspects.clear();
+    }
+    this.last = { now, server };
+    if (now - this.since!.now < this.lease) return [];
+    const before = this.suspects;
+    const keyOf = ({ id, claim_no, lease }: LapsedRow) => `${id} ${claim_no} ${lease}`;
+    this.suspects = new Map(rows.map((row) => [keyOf(row), before.get(keyOf(row)) ?? now]));
+    return rows.filter((row) => now - this.suspects.get(keyOf(row))! >= this.apart);
+  }
+
+  private goesOn(now: number, server: Identity): boolean {
+    if (!this.last || !this.since) return false;
+    const third = this.lease / 3;
+    const { server: before } = this.last;
+    const byUs = now - this.since.now;
+    const byServer = server.at - this.since.at;
+    return (
+      now - this.last.now <= Math.max(third, LEAST_THIRD_MS) &&
+      Math.abs(byUs - byServer) <= third &&
+      server.started === before.started &&
+      server.timeline === before.timeline &&
+      server.pid === before.pid
+    );
+  }
+}
+
+/** On a busy machine a look may come that late, whatever the lease. */
+const LEAST_THIRD_MS = 500;
+
+type Identity = Omit<ServerIdentity, 'pid'> & { readonly pid: number | null };
+
+/** The answer, or (when it does not come in time) an error: a connection whose other end has vanished says nothing by itself. */
+async function within<T>(client: DirectClient, limit: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`the database did not answer within ${Math.round(limit)} ms`));
+      cutClient(client);
+    }, limit);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    answer.catch(() => undefined);
+  }
+}
+
+function bounded(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}

@@ -1,0 +1,190 @@
+import { Logger } from '@nestjs/common';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import type { AttemptRunner } from '../engine/attempt-runner.js';
+import type { EngineParts } from '../engine/engine.parts.js';
+import { join } from '../engine/join.js';
+import type { Stalled } from '../engine/stall.js';
+import { resolveStranded } from '../engine/stranded-wait.js';
+import { plainStepKey } from '../store/claim.js';
+import type { Connection } from '../store/connection.js';
+import { sweepKey } from '../store/leases.js';
+import { deleteEnded } from '../store/retention.js';
+import { endedBatches, hungRows, laneAges, PAGE, strandedWaits, trySweepLock, type SweptRow } from '../store/sweep.js';
+import type { Wakeup } from '../store/wakeup.js';
+import { messageOf } from './message-of.js';
+import { monotonic } from './monotonic.js';
+import type { Stalls } from './stalls.js';
+
+/** Under this name Nest's `SchedulerRegistry` has the sweep. */
+export const SWEEP_NAME = 'workflow-sweeper';
+
+/** How often ended runs are deleted; more often when they are kept for less. */
+const RETENTION_EVERY_MS = 60 * 60 * 1_000;
+
+/**
+ * Finds what everything else missed, every `sweepInterval`: bodies that hang, waits that the class no longer has, batches whose end
+ * nobody noticed, due rows that nobody takes, ended runs past their retention.
+ *
+ * In pages, each run in a transaction of its own, with its condition asked again under the lock. A row that fails is logged and passed over until the
+ * next sweep. Classes that this process does not have are left alone. Of several processes one sweeps at a time; nothing but the work depends on that.
+ */
+export class Sweeper {
+  /** When a sweep last ended here (`monotonic()`); null: none did yet. */
+  sweptAt: number | null = null;
+  private readonly logger = new Logger('Workflow');
+  private readonly workflows: readonly string[];
+  private readonly handlers: readonly string[];
+  private readonly timeouts: readonly { readonly key: string; readonly ms: number }[];
+  private readonly mayWait: readonly string[];
+  private retentionAt = -Infinity;
+  private sweeping: Promise<void> | undefined;
+  private stopped = false;
+
+  constructor(
+    private readonly parts: EngineParts,
+    private readonly runner: AttemptRunner,
+    private readonly stalls: Stalls,
+    private readonly wakeup: Wakeup,
+    private readonly scheduler: SchedulerRegistry,
+  ) {
+    const loaded = parts.registry.all().map(({ definition }) => definition);
+    this.workflows = loaded.map(({ name }) => name);
+    this.handlers = [...this.workflows, ...parts.registry.jobs().map(({ definition }) => definition.name)];
+    const steps = loaded.flatMap(({ name, steps: all }) =>
+      all.map((step) => ({ step, key: plainStepKey(name, step.name) })),
+    );
+    this.timeouts = steps.flatMap(({ key, step: { timeout } }) => (timeout === null ? [] : [{ key, ms: timeout }]));
+    this.mayWait = steps.flatMap(({ key, step }) => (step.waitFor || step.kind === 'fan_out' ? [key] : []));
+  }
+
+  start(): void {
+    const interval = setInterval(() => void this.sweep(), this.parts.settings.sweepInterval);
+    this.scheduler.addInterval(SWEEP_NAME, interval);
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    if (this.scheduler.doesExist('interval', SWEEP_NAME)) this.scheduler.deleteInterval(SWEEP_NAME);
+    await this.sweeping;
+  }
+
+  /** Sweeps now, unless another process is at it; while this one sweeps already, waits for that. */
+  sweep(): Promise<void> {
+    this.sweeping ??= this.exclusively((connection) => this.sweepAll(connection))
+      .catch((error: unknown) => this.logger.error(`The sweep failed, and is tried again: ${messageOf(error)}`))
+      .finally(() => {
+        this.sweeping = undefined;
+      });
+    return this.sweeping;
+  }
+
+  /**
+   * While it sweeps, a transaction that does nothing else holds the lock: it has no snapshot, so it keeps no dead row alive, and PostgreSQL ends
+   * it when this machine vanishes. With one connection there is none to hold it by.
+   */
+  private async exclusively(sweep: (lock: Connection | null) => Promise<void>): Promise<void> {
+    const { database } = this.parts;
+    if (database.engineConnections < 2) return sweep(null);
+    await database.engineTransaction(async ({ connection }) => {
+      if (await trySweepLock(connection, sweepKey(database.tables))) await sweep(connection);
+    });
+  }
+
+  private async sweepAll(lock: Connection | null): Promise<void> {
+    const { settings } = this.parts;
+    const tasks: [string, () => Promise<void>][] = [
+      ['steps in progress for too long', () => this.stallHung(lock)],
+      ['runs that wait where their class does not', () => this.resolveStranded(lock)],
+      ['batches whose end nobody noticed', () => this.joinEnded(lock)],
+      ['due steps that nobody takes', () => this.announceOverdue()],
+      ['ended runs', () => this.deleteEnded(lock, settings.retention)],
+    ];
+    for (const [what, task] of tasks) {
+      if (this.stopped) return;
+      await task().catch((error: unknown) =>
+        this.logger.error(`Sweeping ${what} failed; the rest of the sweep goes on: ${messageOf(error)}`),
+      );
+    }
+    this.sweptAt = monotonic();
+  }
+
+  private async stallHung(lock: Connection | null): Promise<void> {
+    const { stallThreshold } = this.parts.settings;
+    for (let after = '0'; ;) {
+      const page = await this.read((connection) =>
+        hungRows(connection, this.handlers, this.timeouts, stallThreshold, after),
+      );
+      await this.stalls.declareAll(page, 'sweep');
+      if (page.length < PAGE || !(await this.goesOn(lock))) return;
+      after = page.at(-1)!.id;
+    }
+  }
+
+  private resolveStranded(lock: Connection | null): Promise<void> {
+    return this.eachRun(
+      lock,
+      (connection, after) => strandedWaits(connection, this.workflows, this.mayWait, after),
+      async (row) => (await resolveStranded(this.parts, row)).report,
+    );
+  }
+
+  private joinEnded(lock: Connection | null): Promise<void> {
+    const { stallThreshold } = this.parts.settings;
+    return this.eachRun(
+      lock,
+      (connection, after) => endedBatches(connection, this.workflows, stallThreshold, after),
+      async (row) => (await join(this.parts, row, { ifFree: true }))?.report ?? null,
+    );
+  }
+
+  private async eachRun(
+    lock: Connection | null,
+    pageOf: (connection: Connection, after: string | null) => Promise<SweptRow[]>,
+    handle: (row: { id: string; workflowId: string }) => Promise<Stalled['report']>,
+  ): Promise<void> {
+    for (let after: string | null = null; ;) {
+      const page: SweptRow[] = await this.read((connection) => pageOf(connection, after));
+      for (const { id, workflow_id: workflowId } of page) {
+        if (this.stopped) return;
+        await handle({ id, workflowId })
+          .then((report) => this.report(report))
+          .catch((error: unknown) =>
+            this.logger.error(`Workflow ${workflowId} could not be swept, and is passed over: ${messageOf(error)}`),
+          );
+      }
+      if (page.length < PAGE || !(await this.goesOn(lock))) return;
+      after = page.at(-1)!.workflow_id;
+    }
+  }
+
+  /** A due row is found by every poll of a worker that serves its lane; announced again, it is found at once. */
+  private async announceOverdue(): Promise<void> {
+    const { stallThreshold } = this.parts.settings;
+    for (const { queue, priority, due_for: dueFor } of await this.read(laneAges)) {
+      if (dueFor > stallThreshold) this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: 0 }]);
+    }
+  }
+
+  private async deleteEnded(lock: Connection | null, retention: number | null): Promise<void> {
+    if (retention === null || monotonic() - this.retentionAt < Math.min(RETENTION_EVERY_MS, retention)) return;
+    while (!this.stopped && (await this.read((connection) => deleteEnded(connection, this.workflows, retention))) > 0) {
+      if (!(await this.goesOn(lock))) return;
+    }
+    this.retentionAt = monotonic();
+  }
+
+  /** Between pages: a transaction that idles for a minute would be ended, and the lock with it. */
+  private async goesOn(lock: Connection | null): Promise<boolean> {
+    if (this.stopped) return false;
+    await lock?.command('select 1');
+    return true;
+  }
+
+  private read<T>(use: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.parts.database.engineConnect(use);
+  }
+
+  private async report(given: Stalled['report']): Promise<void> {
+    if (given) await this.runner.report(given.error, given.context);
+  }
+}

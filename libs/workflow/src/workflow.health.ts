@@ -1,0 +1,161 @@
+import { Controller, Get, Inject, Injectable, type ModuleMetadata, type Type } from '@nestjs/common';
+import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
+import { forbiddenPairs, laneAges, type ForbiddenPair } from './store/sweep.js';
+import { monotonic } from './worker/monotonic.js';
+import { WorkflowRuntime } from './workflow.runtime.js';
+
+/** What a health check says of this process and of the tables it works on. Ages are in seconds. */
+export interface WorkflowHealth {
+  /** `down`: the database does not answer, or this process is to claim due steps and does not. */
+  readonly status: 'up' | 'down';
+  /** What is wrong, when it is down. */
+  readonly problem?: string;
+  readonly database: 'up' | 'down';
+  /** `none`: a process without a worker. */
+  readonly dispatcher: 'alive' | 'silent' | 'starting' | 'none';
+  /**
+   * `listening`: wakes at once; `deaf`: connected, but notifications do not arrive (a transaction pooler); `connecting`, `off`. Polling carries on in
+   * each of them.
+   */
+  readonly listener: 'listening' | 'deaf' | 'connecting' | 'off';
+  /** Since due steps were last looked for; null: not yet, or no worker. */
+  readonly secondsSinceLook: number | null;
+  /** Since leases were last renewed; null: not yet, or no worker. */
+  readonly secondsSinceRenewal: number | null;
+  /** Since a sweep ended in this process; null: none did, another process may have. */
+  readonly secondsSinceSweep: number | null;
+  /** For how long the oldest due step, of any class and queue, has been due; 0: none is; null: not known. */
+  readonly oldestDueStepSeconds: number | null;
+  /** Runs whose status does not go with their step's: somebody edited rows. At most twenty, at most a minute old. */
+  readonly inconsistentRuns: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly stepStatus: string | null;
+  }[];
+}
+
+/** The database has this long to answer. */
+const ANSWER_MS = 5_000;
+/** A look at all open rows is not for every probe. */
+const PAIRS_FOR_MS = 60_000;
+
+/**
+ * Says whether this process does its part, for `@nestjs/terminus` or any other health check.
+ *
+ * It is down when the database does not answer within five seconds, and, in a worker, when due steps were not looked for during ten polls (at least ten
+ * seconds). What concerns the data and not this process (an old due step, an inconsistent run) is told and does not make it down: restarting the process would
+ * not help.
+ *
+ * @example
+ * ```ts
+ * @Get('health')
+ * @HealthCheck()
+ * check() {
+ *   return this.health.check([() => this.workflows.isHealthy('workflows')]);
+ * }
+ * ```
+ */
+@Injectable()
+export class WorkflowHealthIndicator {
+  private pairs: { readonly at: number; readonly found: readonly ForbiddenPair[] } | undefined;
+
+  constructor(
+    @Inject(ENGINE_PARTS) private readonly parts: EngineParts,
+    @Inject(WorkflowRuntime) private readonly runtime: WorkflowRuntime,
+  ) {}
+
+  /** Never throws: what is wrong stands in the answer. */
+  async isHealthy<Key extends string = 'workflows'>(
+    key: Key = 'workflows' as Key,
+  ): Promise<Record<Key, WorkflowHealth>> {
+    return { [key]: await this.health() } as Record<Key, WorkflowHealth>;
+  }
+
+  private async health(): Promise<WorkflowHealth> {
+    const state = this.runtime.state;
+    const age = (at: number | null | undefined) => (at == null ? null : Math.round(monotonic() - at) / 1_000);
+    const asked = await this.ask();
+    const dispatcher = this.dispatcher();
+    const problems = [
+      ...('error' in asked ? [`the database did not answer: ${asked.error}`] : []),
+      ...(dispatcher === 'silent' ? ['due steps are not looked for'] : []),
+    ];
+    return {
+      status: problems.length ? 'down' : 'up',
+      ...(problems.length && { problem: problems.join('; ') }),
+      database: 'error' in asked ? 'down' : 'up',
+      dispatcher,
+      listener: state?.listener ?? 'off',
+      secondsSinceLook: age(state?.claimedAt),
+      secondsSinceRenewal: age(state?.renewedAt),
+      secondsSinceSweep: age(state?.sweptAt),
+      oldestDueStepSeconds: 'error' in asked ? null : asked.oldestDueStepSeconds,
+      inconsistentRuns: (this.pairs?.found ?? []).map(({ id, status, step_status: stepStatus }) => ({
+        id,
+        status,
+        stepStatus,
+      })),
+    };
+  }
+
+  private dispatcher(): WorkflowHealth['dispatcher'] {
+    const { state } = this.runtime;
+    const { worker } = this.parts.settings;
+    if (!state || !worker) return 'none';
+    if (state.claimedAt === null) return 'starting';
+    return monotonic() - state.claimedAt > Math.max(10_000, worker.pollInterval * 10) ? 'silent' : 'alive';
+  }
+
+  private async ask(): Promise<{ oldestDueStepSeconds: number } | { error: string }> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<{ error: string }>((resolve) => {
+      const error = `none within ${ANSWER_MS / 1_000} s; it is away, or the pool has no connection to give`;
+      timer = setTimeout(() => resolve({ error }), ANSWER_MS);
+    });
+    const looked = this.look().catch((error: unknown) => ({
+      error: error instanceof Error ? error.message || error.name : String(error),
+    }));
+    const answer = await Promise.race([looked, late]);
+    clearTimeout(timer);
+    return answer;
+  }
+
+  private look(): Promise<{ oldestDueStepSeconds: number }> {
+    return this.parts.database.connect(async (connection) => {
+      const ages = await laneAges(connection);
+      if (!this.pairs || monotonic() - this.pairs.at > PAIRS_FOR_MS) {
+        this.pairs = { found: await forbiddenPairs(connection), at: monotonic() };
+      }
+      return { oldestDueStepSeconds: Math.round(Math.max(0, ...ages.map(({ due_for }) => due_for))) / 1_000 };
+    }, ANSWER_MS);
+  }
+}
+
+/** What `@nestjs/terminus` is used for. It is loaded only when an application asks for the ready-made endpoint. */
+interface Terminus {
+  readonly TerminusModule: Type;
+  readonly HealthCheckService: Type<{ check(indicators: (() => Promise<object>)[]): Promise<unknown> }>;
+  readonly HealthCheck: () => MethodDecorator;
+}
+
+/** `GET <path>`, answered by Terminus: 200 when all is up, else 503. */
+export function healthEndpoint(path: string): Required<Pick<ModuleMetadata, 'imports' | 'controllers'>> {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an optional peer
+  const { TerminusModule, HealthCheckService, HealthCheck } = require('@nestjs/terminus') as Terminus;
+
+  @Controller(path)
+  class WorkflowHealthController {
+    constructor(
+      @Inject(HealthCheckService) private readonly health: InstanceType<typeof HealthCheckService>,
+      @Inject(WorkflowHealthIndicator) private readonly indicator: WorkflowHealthIndicator,
+    ) {}
+
+    @Get()
+    @HealthCheck()
+    check(): Promise<unknown> {
+      return this.health.check([() => this.indicator.isHealthy()]);
+    }
+  }
+
+  return { imports: [TerminusModule], controllers: [WorkflowHealthController] };
+}
