@@ -47,7 +47,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     // Looked for now, in a process without a worker too: what cannot be right must fail the boot.
     registry.all();
     await database.connect((connection) => checkSchema(connection, database.dataSource));
-    const { isolation } = await database.readServer();
+    const isolation = await database.readServer();
     if (isolation !== 'read committed') {
       this.logger.warn(
         `The database's default_transaction_isolation is "${isolation}". The engine's own transactions say READ COMMITTED; those you ` +
@@ -66,11 +66,11 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
    */
   async onModuleDestroy(): Promise<void> {
     await this.sweeper?.stop();
-    await this.dispatcher?.stop();
+    const bodiesLeft = (await this.dispatcher?.stop()) ?? false;
     await this.notifier?.close();
     await this.listener?.close();
     await this.leases?.stop();
-    this.parts.database.release();
+    this.parts.database.release({ bodiesLeft });
   }
 
   /** What the health check asks. */

@@ -49,6 +49,9 @@ export class Connection {
     private readonly answerWithin?: number,
   ) {}
 
+  /** The backend that a transaction under way has, when a pooler is in between: the driver was told of another. */
+  pooledPid: number | undefined;
+
   get tables(): Tables {
     return this.texts.tables;
   }

@@ -4,6 +4,7 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { shown } from '../definition/definition-error.js';
 import { WorkflowConfigurationError } from '../errors.js';
 import { AfterCommit } from './after-commit.js';
+import { cutClient } from './client-config.js';
 import { Connection, StatementTexts, transactionStatus, type DriverClient } from './connection.js';
 import { Semaphore } from './semaphore.js';
 import { nameOf } from './tables.js';
@@ -26,6 +27,9 @@ const ANSWER_MS = 60_000;
 /** The same for a rollback, which has nothing to wait for. */
 const ROLLBACK_MS = 10_000;
 const MAX_INT4 = 2_147_483_647;
+/** A pool that is being closed by the application waits this long for what bodies hold that do not end. */
+const POOL_END_MS = 1_000;
+const POOL_LOOK_MS = 100;
 /** How deep an application wraps the database's error in errors of its own. */
 const MAX_CAUSES = 10;
 
@@ -34,6 +38,13 @@ const SERVER = statement(
   () => `select current_setting('default_transaction_isolation') as level, pg_backend_pid() as pid`,
 );
 const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
+
+/** What this file uses of `pg-pool`. */
+interface Pool extends EventEmitter {
+  readonly ending?: boolean;
+  readonly ended?: boolean;
+  readonly _clients?: object[];
+}
 
 export interface DatabaseOptions {
   /** Connections the engine may hold at once. */
@@ -64,6 +75,7 @@ export class Database {
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
   private readonly longShare: Semaphore;
   private readCommittedByDefault = true;
+  private pooled = false;
   /** Connections in which the application's code has a transaction of ours. */
   private readonly shared = new Set<Connection>();
 
@@ -82,11 +94,12 @@ export class Database {
     this.pool?.on('connect', this.hearErrors);
   }
 
-  /** Takes back what the constructor left on the DataSource. */
-  release(): void {
+  /** Takes back what the constructor left on the DataSource. `bodiesLeft`: bodies go on that were asked to end. */
+  release({ bodiesLeft = false } = {}): void {
     this.released = true;
     // A body that does not end, whatever it is asked, must not keep the pool from closing.
     for (const connection of this.shared) connection.cut();
+    if (bodiesLeft) this.cutWhenPoolEnds();
     const at = this.dataSource.subscribers.indexOf(this.afterCommit);
     if (at >= 0) this.dataSource.subscribers.splice(at, 1);
     this.pool?.off('connect', this.hearErrors);
@@ -100,8 +113,20 @@ export class Database {
     client.on('error', () => undefined);
   };
 
-  private get pool(): EventEmitter | undefined {
-    return (this.dataSource.driver as { master?: EventEmitter }).master;
+  private get pool(): Pool | undefined {
+    return (this.dataSource.driver as { master?: Pool }).master;
+  }
+
+  /** The pool's end waits for each connection that somebody holds; what such a body holds is not given back any more. */
+  private cutWhenPoolEnds(): void {
+    const { pool } = this;
+    const timer = setInterval(() => {
+      if (!pool || pool.ended) return clearInterval(timer);
+      if (!pool.ending) return;
+      clearInterval(timer);
+      setTimeout(() => pool._clients?.forEach(cutClient), POOL_END_MS).unref();
+    }, POOL_LOOK_MS);
+    timer.unref();
   }
 
   /** A connection of the pool, each statement in a transaction of its own. */
@@ -125,14 +150,14 @@ export class Database {
    * ours. And whether the backend is the one that the connection was told of: if not, there is a pooler in between, which may give each transaction
    * another.
    */
-  async readServer(): Promise<{ isolation: string; pooled: boolean }> {
+  async readServer(): Promise<string> {
     return this.connect(async (connection) => {
       const [row] = await connection.run<{ level: string; pid: number }>(SERVER, []);
       const { processID } = connection.client;
-      const pooled = typeof processID === 'number' && processID !== row!.pid;
-      if (pooled) this.texts.goUnnamed();
+      this.pooled = typeof processID === 'number' && processID !== row!.pid;
+      if (this.pooled) this.texts.goUnnamed();
       this.readCommittedByDefault = row!.level === 'read committed';
-      return { isolation: row!.level, pooled };
+      return row!.level;
     });
   }
 
@@ -272,6 +297,7 @@ export class Database {
         await connection.command(
           `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
         );
+        if (this.pooled) connection.pooledPid = (await connection.run<{ pid: number }>(SERVER, []))[0]!.pid;
         result = await connection.whileAlive(use(transaction));
         await queryRunner.commitTransaction();
       } catch (error) {
@@ -287,8 +313,8 @@ export class Database {
 
   /** Asks the server to stop what another connection is executing. */
   async cancelQuery(connection: Connection): Promise<void> {
-    const { processID } = connection.client;
-    if (processID) await this.connect((other) => other.run(CANCEL_QUERY, [processID]));
+    const pid = connection.pooledPid ?? (this.pooled ? null : connection.client.processID);
+    if (pid) await this.connect((other) => other.run(CANCEL_QUERY, [pid]));
   }
 }
 

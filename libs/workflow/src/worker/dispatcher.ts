@@ -102,20 +102,24 @@ export class Dispatcher {
     void this.poll();
   }
 
-  /** Claims no more, waits for bodies up to the grace, asks the rest to stop, and waits for what obeys. */
-  async stop(): Promise<void> {
+  /** Claims no more, waits for bodies up to the grace, asks the rest to stop, and waits for what obeys. True: some do not. */
+  async stop(): Promise<boolean> {
     this.stopping = true;
     this.stopListening?.();
     if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
     clearTimeout(this.timer?.handle);
     await Promise.all([this.watch.stop(), this.stalls.stop()]);
-    if (await this.idleWithin(this.settings.shutdownGrace)) return;
+    if (await this.idleWithin(this.settings.shutdownGrace)) return false;
     this.logger.warn(
       `Stopping: ${this.inHand.size} steps are still in progress after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
         'their abortSignal is aborted now.',
     );
     this.inHand.abortAll(new Error('The worker is shutting down'));
-    await this.idleWithin(ABORT_GRACE_MS);
+    if (await this.idleWithin(ABORT_GRACE_MS)) return false;
+    this.logger.warn(
+      `Stopped: ${this.inHand.size} steps did not end when their abortSignal aborted. Their rows are left to the other workers, as stalled.`,
+    );
+    return true;
   }
 
   /** Looks now: something may have been missed. */

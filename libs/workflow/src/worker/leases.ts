@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { clientConfig, directClient, portableConfig, type ClientConfig } from '../store/client-config.js';
-import { leaseTexts } from '../store/leases.js';
+import { leaseTexts, type HeldRow } from '../store/leases.js';
 import { LeaseKeeper, type LeaseReport, type LeaseTask } from './lease-keeper.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
@@ -32,6 +32,8 @@ export class Leases {
   private readonly task: LeaseTask;
   private readonly config: ClientConfig;
   private running: Running | undefined;
+  private standIn: NodeJS.Timeout | undefined;
+  private standingIn = false;
   private stopped = false;
 
   constructor(
@@ -65,6 +67,7 @@ export class Leases {
   async stop(): Promise<void> {
     this.stopped = true;
     this.place = 'none';
+    clearInterval(this.standIn);
     await this.running?.stop();
   }
 
@@ -113,6 +116,27 @@ export class Leases {
     this.running = { stop: () => keeper.stop() };
   }
 
+  /**
+   * While the keeper's connection cannot be opened, though the pool's are there (the server has too many, say): a worker that lives must not look
+   * dead.
+   */
+  private async renewByPool(): Promise<void> {
+    if (this.standingIn) return;
+    this.standingIn = true;
+    const { workerId, lease, texts } = this.task;
+    const sentAt = monotonic();
+    try {
+      const { rows } = await this.parts.database.engineConnect(({ client }) =>
+        client.query({ text: texts.renew, values: [workerId, lease] }),
+      );
+      this.hear({ kind: 'held', sentAt, rows: (rows as HeldRow[]).map(({ id, claim_no }) => [id, claim_no]) });
+    } catch {
+      // The database itself is away: nobody judges anybody until it has been back for a while.
+    } finally {
+      this.standingIn = false;
+    }
+  }
+
   private hear(report: LeaseReport): void {
     if (this.stopped) return;
     switch (report.kind) {
@@ -125,8 +149,11 @@ export class Leases {
         this.logger.warn(
           `The connection that renews the leases was lost (${report.reason}); it is opened again as soon as the database answers.`,
         );
+        clearInterval(this.standIn);
+        this.standIn = setInterval(() => void this.renewByPool(), this.task.lease / 3);
         return;
       case 'back':
+        clearInterval(this.standIn);
         this.logger.log('Leases are renewed again.');
     }
   }
