@@ -112,6 +112,8 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
       create index workflow_steps_wait_deadline on ${table('workflow_steps')} (timeout_at)
         where status = 'waiting' and timeout_at is not null`);
     await queryRunner.query(`
+      create index workflow_steps_waiting on ${table('workflow_steps')} (workflow_id) where status = 'waiting'`);
+    await queryRunner.query(`
       create index workflow_steps_due_to_join on ${table('workflow_steps')} (available_at)
         where status = 'waiting' and available_at is not null`);
     await queryRunner.query(`

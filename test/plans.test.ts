@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Client, escapeLiteral } from 'pg';
 import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
 import type { Connection } from '../libs/workflow/src/store/connection';
+import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';
 import { insertRuns, type NewRun } from '../libs/workflow/src/store/start';
 import type { Statement } from '../libs/workflow/src/store/statement';
 import type { Schedule } from '../libs/workflow/src/store/schedule';
+import { hungRows, laneAges, strandedWaits, waitingBatches } from '../libs/workflow/src/store/sweep';
 import { createTestDatabase, type TestDatabase } from './support/database';
 import { fillEnded, fillScheduled, LANES, LOADED } from './support/large-tables';
 
@@ -92,6 +94,9 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
   const run = () => ({ id: known[0].workflow_id, current_step: 'one' }) as RunRow;
   const startOf = { workflow: 'Class0', digest: '', first: NEXT, rerunOf: null };
 
+  /** The lease keeper sends texts, not statements. */
+  const text = (name: keyof LeaseTexts): Statement => ({ name, text: (tables) => leaseTexts(tables)[name] });
+
   /** What the engine does, with the connection it does it by, and the indexes it goes by. */
   const statements: Record<string, { indexes: string[]; send: (connection: Connection) => Promise<unknown> }> = {
     'the claim of one row': {
@@ -127,6 +132,32 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
           events: [{ name: 'step_completed', about: 'closed', actor: 'system' }],
         }),
     },
+    "the renewal of a worker's leases": {
+      indexes: ['workflow_steps_in_progress', 'workflow_steps_pkey'],
+      send: (connection) => connection.run(text('renew'), [WORKER.id, WORKER.lease]),
+    },
+    "the renewal of some of a worker's leases": {
+      indexes: ['workflow_steps_in_progress', 'workflow_steps_pkey'],
+      send: (connection) => connection.run(text('renewSome'), [WORKER.id, WORKER.lease, [known[0].id]]),
+    },
+    'the look for lapsed leases': {
+      indexes: ['workflow_steps_in_progress'],
+      send: (connection) => connection.run(text('look'), [WORKER.id, LOADED]),
+    },
+    'the look for steps that hang': {
+      indexes: ['workflow_steps_in_progress'],
+      send: (connection) =>
+        hungRows(connection, LOADED, [{ key: plainStepKey('Class0', 'one'), ms: 1_000 }], 60_000, '0'),
+    },
+    'the look for waits without a step': {
+      indexes: ['workflow_steps_waiting'],
+      send: (connection) => strandedWaits(connection, LOADED, [plainStepKey('Class0', 'one')], null),
+    },
+    'the look for batches that ended': {
+      indexes: ['workflow_steps_one_attempt', 'workflow_steps_waiting'],
+      send: (connection) => waitingBatches(connection, LOADED, 60_000, null),
+    },
+    'the look for the oldest due rows': { indexes: ['workflow_steps_claim'], send: laneAges },
     'the start of one run': { indexes: [], send: (connection) => insertRuns(connection, startOf, newRuns(1)) },
     'the start of 100 runs': { indexes: [], send: (connection) => insertRuns(connection, startOf, newRuns(100)) },
   };

@@ -29,11 +29,11 @@ with mine as materialized (
   for no key update skip locked
 ), renewed as (
   update ${t.steps} s set lease_expires_at = statement_timestamp() + $2::float8 * interval '1 millisecond'
-  where s.id = any(array(select id from mine)) and s.worker_id = $1::uuid and s.status = 'in_progress'
+  where s.id = any(array(select id from mine))
   returning s.id
 )
-select s.id::text as id, s.claim_no, s.id = any(array(select id from renewed)) as renewed
-from ${t.steps} s where s.worker_id = $1::uuid and s.status = 'in_progress'`;
+select s.id::text as id, s.claim_no, r.id is not null as renewed
+from ${t.steps} s left join renewed r on r.id = s.id where s.worker_id = $1::uuid and s.status = 'in_progress'`;
   const look = (timeline: string) => `
 select (extract(epoch from statement_timestamp()) * 1000)::float8 as at, pg_backend_pid() as pid,
        extract(epoch from pg_postmaster_start_time())::text as started, ${timeline} as timeline,

@@ -49,17 +49,18 @@ export function hungRows(
   ]);
 }
 
+// Members never wait. Without a condition on their parent the index of all open rows does not fit, and the small one of waiting rows does.
 const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 
 const STRANDED = statement(
   'stranded_waits',
   (t) => `select s.id, s.workflow_id from ${t.steps} s
-  where s.status = 'waiting' and s.parent_step_id is null and s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
-    and s.workflow_id > $3::uuid and exists (select from ${t.runs} w where w.id = s.workflow_id and w.status = 'waiting')
+  where s.status = 'waiting' and s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
+    and s.workflow_id > $3::uuid
   order by s.workflow_id limit ${PAGE}`,
 );
 
-/** Waiting rows of unpaused runs on steps that are not among those that may wait, by run, after the one given. */
+/** Waiting rows on steps that are not among those that may wait, by run, after the one given; of paused runs too. */
 export function strandedWaits(
   connection: Connection,
   workflows: readonly string[],
@@ -69,28 +70,34 @@ export function strandedWaits(
   return connection.run(STRANDED, [workflows, mayWait, after ?? FIRST_RUN]);
 }
 
-const ENDED_BATCHES = statement(
-  'ended_batches',
-  (t) => `select s.id, s.workflow_id from ${t.steps} s
-  cross join lateral (
-    select count(*) as members, max(m.finished_at) as ended from ${t.steps} m
-    where m.workflow_id = s.workflow_id and m.step_name = s.step_name and m.parent_step_id = s.id) batch
-  where s.status = 'waiting' and s.parent_step_id is null and s.batch_size is not null and s.handler = any($1::text[])
+const WAITING_BATCHES = statement(
+  'waiting_batches',
+  (t) => `
+with waiting as materialized (
+  select s.id, s.workflow_id, s.step_name, s.batch_size, s.waiting_since from ${t.steps} s
+  where s.status = 'waiting' and s.batch_size is not null and s.handler = any($1::text[])
     and s.workflow_id > $3::uuid
-    and not exists (select from ${t.steps} m where m.parent_step_id = s.id and m.status in ('scheduled', 'in_progress'))
-    and (batch.members < s.batch_size
-         or coalesce(batch.ended, s.waiting_since) < statement_timestamp() - $2::float8 * interval '1 millisecond')
-  order by s.workflow_id limit ${PAGE}`,
+  order by s.workflow_id limit ${PAGE}
+)
+select w.id, w.workflow_id,
+       batch.open = 0 and (batch.members < w.batch_size
+         or coalesce(batch.ended, w.waiting_since) < statement_timestamp() - $2::float8 * interval '1 millisecond') as missed
+from waiting w cross join lateral (
+  select count(*) as members, count(*) filter (where m.status in ('scheduled', 'in_progress')) as open, max(m.finished_at) as ended
+  from ${t.steps} m where m.workflow_id = w.workflow_id and m.step_name = w.step_name and m.parent_step_id = w.id) batch
+order by w.workflow_id`,
 );
 
-/** Fan-outs that still wait on a batch which ended so long ago, or of which members are gone; by run, after the one given. */
-export function endedBatches(
+/**
+ * Fan-outs that wait on their batch, by run, after the one given. `missed`: it ended so long ago, or members are gone, and nobody joined it.
+ */
+export function waitingBatches(
   connection: Connection,
   workflows: readonly string[],
   threshold: number,
   after: string | null,
-): Promise<SweptRow[]> {
-  return connection.run(ENDED_BATCHES, [workflows, threshold, after ?? FIRST_RUN]);
+): Promise<(SweptRow & { readonly missed: boolean })[]> {
+  return connection.run(WAITING_BATCHES, [workflows, threshold, after ?? FIRST_RUN]);
 }
 
 /** A lane, and for how long its first row has been due; negative: it will be. */

@@ -9,7 +9,15 @@ import { plainStepKey } from '../store/claim.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
 import { deleteEnded } from '../store/retention.js';
-import { endedBatches, hungRows, laneAges, PAGE, strandedWaits, trySweepLock, type SweptRow } from '../store/sweep.js';
+import {
+  hungRows,
+  laneAges,
+  PAGE,
+  strandedWaits,
+  trySweepLock,
+  waitingBatches,
+  type SweptRow,
+} from '../store/sweep.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
@@ -132,20 +140,21 @@ export class Sweeper {
     const { stallThreshold } = this.parts.settings;
     return this.eachRun(
       lock,
-      (connection, after) => endedBatches(connection, this.workflows, stallThreshold, after),
+      (connection, after) => waitingBatches(connection, this.workflows, stallThreshold, after),
       async (row) => (await join(this.parts, row, { ifFree: true }))?.report ?? null,
     );
   }
 
   private async eachRun(
     lock: Connection | null,
-    pageOf: (connection: Connection, after: string | null) => Promise<SweptRow[]>,
+    pageOf: (connection: Connection, after: string | null) => Promise<(SweptRow & { readonly missed?: boolean })[]>,
     handle: (row: { id: string; workflowId: string }) => Promise<Stalled['report']>,
   ): Promise<void> {
     for (let after: string | null = null; ;) {
-      const page: SweptRow[] = await this.read((connection) => pageOf(connection, after));
-      for (const { id, workflow_id: workflowId } of page) {
+      const page: Awaited<ReturnType<typeof pageOf>> = await this.read((connection) => pageOf(connection, after));
+      for (const { id, workflow_id: workflowId, missed = true } of page) {
         if (this.stopped) return;
+        if (!missed) continue;
         await handle({ id, workflowId })
           .then((report) => this.report(report))
           .catch((error: unknown) =>
