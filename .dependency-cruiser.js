@@ -107,7 +107,8 @@ module.exports = {
       comment: "what the library imports is in libs/workflow/package.json, or its users don't have it",
       severity: 'error',
       from: { path: '^libs/', pathNot: [`${src}model/superjson\\.ts$`, '\\.spec\\.ts$'] },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], ...notTypeOnly },
+      // An optional peer counts as "no package" too.
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only', 'npm-peer'] },
     },
     {
       name: 'resolvable',

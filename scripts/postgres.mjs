@@ -15,22 +15,32 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 
 /**
  * @typedef {object} PostgresServer
  * @property {string} url where to connect as superuser (or as whom DATABASE_URL says)
+ * @property {(mode: ShutdownMode, downMs?: number) => Promise<void>} restart ends the server and starts it again, `downMs` later,
+ *   at the same address with the same data; rejects for a server of DATABASE_URL, which is not ours to end
  * @property {() => Promise<void>} stop ends the server and removes its data; does nothing to a server of DATABASE_URL
+ *
+ * @typedef {'fast' | 'immediate'} ShutdownMode as pg_ctl's `-m`: `fast` ends connections and writes a checkpoint; `immediate`
+ *   drops everything where it stands, and the next start recovers from the log, as after a crash
  *
  * @typedef {object} StartOptions
  * @property {boolean} [quiet] say nothing on standard error (default: one line saying where the server is)
+ * @property {boolean} [own] start one also where DATABASE_URL names a server: for who restarts it
  * @property {Record<string, string>} [settings] server settings over the defaults, as in postgresql.conf
  *
  * @typedef {{ uid?: number, gid?: number }} Identity whom the server runs as; empty: ourselves
  */
 
 const START_TIMEOUT_MS = 60_000;
+
+/** @type {Record<ShutdownMode, NodeJS.Signals>} */
+const SHUTDOWN_SIGNALS = { fast: 'SIGINT', immediate: 'SIGQUIT' };
 
 const DEFAULT_SETTINGS = {
   listen_addresses: '127.0.0.1',
@@ -42,8 +52,8 @@ const DEFAULT_SETTINGS = {
  * @param {StartOptions} [options]
  * @returns {Promise<PostgresServer>}
  */
-export async function startPostgres({ quiet = false, settings = {} } = {}) {
-  const given = process.env.DATABASE_URL;
+export async function startPostgres({ quiet = false, own = false, settings = {} } = {}) {
+  const given = own ? undefined : process.env.DATABASE_URL;
   const server = given ? await useServer(given) : await startEmbedded(settings);
   if (!quiet) console.error(`PostgreSQL: ${withoutPassword(server.url)}${given ? ' (DATABASE_URL)' : ''}`);
   return server;
@@ -64,7 +74,11 @@ async function useServer(url) {
       { cause: error },
     );
   }
-  return { url, stop: async () => {} };
+  return {
+    url,
+    restart: () => Promise.reject(new Error('The server of DATABASE_URL is not ours to restart')),
+    stop: async () => {},
+  };
 }
 
 /**
@@ -359,49 +373,94 @@ function createCluster(native, folder, password, identity, tried) {
  * @returns {Promise<PostgresServer>}
  */
 async function runServer(native, home, password, identity, settings, tried) {
-  const { folder } = home;
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     tried.push(`the server on 127.0.0.1:${port}`);
-    const options = Object.entries({ ...settings, port: String(port) }).flatMap(([name, value]) => [
-      '-c',
-      `${name}=${value}`,
-    ]);
-    // In a group of its own: a Ctrl-C is for our process, which may still need the database to end in order.
-    const server = spawn(binary(native, 'postgres'), ['-D', path.join(folder, 'data'), ...options], {
-      ...identity,
-      cwd: folder,
-      env: serverEnvironment(),
-      detached: true,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    home.watch(server.pid);
-    const log = collectLog(server);
     const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+    const launch = () => launchServer(native, home, url, identity, { ...settings, port: String(port) });
     try {
-      await untilReady(server, log, url);
+      return runningServer(url, home, await launch(), launch);
     } catch (error) {
-      server.kill('SIGKILL');
       // Between our asking for a free port and the server's taking it, somebody else may have been faster.
-      if (attempt < 5 && log.text().includes('Address already in use')) continue;
-      throw error;
+      if (attempt === 5 || !isAddressTaken(error)) throw error;
     }
-    server.unref();
-    /** @type {import('node:net').Socket} */ (server.stderr).unref();
-
-    /** @type {Promise<void> | undefined} */
-    let stopping;
-    const stop = async () => {
-      if (server.exitCode === null && server.signalCode === null) {
-        server.ref();
-        const ended = once(server, 'exit');
-        server.kill('SIGINT'); // fast shutdown: connections are ended, data is kept whole
-        await ended;
-      }
-      home.remove();
-    };
-    return { url, stop: () => (stopping ??= stop()) };
   }
+}
+
+/**
+ * @param {string} native
+ * @param {ReturnType<typeof guardedFolder>} home
+ * @param {string} url
+ * @param {Identity} identity
+ * @param {Record<string, string>} settings
+ */
+async function launchServer(native, home, url, identity, settings) {
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  // In a group of its own: a Ctrl-C is for our process, which may still need the database to end in order.
+  const server = spawn(binary(native, 'postgres'), ['-D', path.join(home.folder, 'data'), ...options], {
+    ...identity,
+    cwd: home.folder,
+    env: serverEnvironment(),
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  home.watch(server.pid);
+  try {
+    await untilReady(server, collectLog(server), url);
+  } catch (error) {
+    server.kill('SIGKILL');
+    throw error;
+  }
+  server.unref();
+  /** @type {import('node:net').Socket} */ (server.stderr).unref();
+  return server;
+}
+
+/**
+ * @param {string} url
+ * @param {ReturnType<typeof guardedFolder>} home
+ * @param {import('node:child_process').ChildProcess} first
+ * @param {() => Promise<import('node:child_process').ChildProcess>} launch
+ * @returns {PostgresServer}
+ */
+function runningServer(url, home, first, launch) {
+  let server = first;
+  /** @type {Promise<void> | undefined} */
+  let stopping;
+  const stop = async () => {
+    await endServer(server, 'fast');
+    home.remove();
+  };
+  return {
+    url,
+    async restart(mode, downMs = 0) {
+      await endServer(server, mode);
+      await pause(downMs);
+      for (let attempt = 1; ; attempt++) {
+        try {
+          server = await launch();
+          return;
+        } catch (error) {
+          // Who tries to connect to a port without a server is, now and then, given that very port for its own end.
+          if (attempt === 20 || !isAddressTaken(error)) throw error;
+          await pause(100);
+        }
+      }
+    },
+    stop: () => (stopping ??= stop()),
+  };
+}
+
+/**
+ * @param {import('node:child_process').ChildProcess} server
+ * @param {ShutdownMode} mode
+ */
+async function endServer(server, mode) {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  server.ref();
+  const ended = once(server, 'exit');
+  server.kill(SHUTDOWN_SIGNALS[mode]);
+  await ended;
 }
 
 /** @param {import('node:child_process').ChildProcess} server */
@@ -435,7 +494,7 @@ async function untilReady(server, log, url) {
         lastAnswer = error;
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    await pause(25);
   }
   const reason =
     end.reason ??
@@ -493,6 +552,9 @@ function withoutPassword(url) {
 
 /** @param {string} text */
 const indent = (text) => text.trimEnd().replace(/^/gm, '    ');
+
+/** @param {unknown} error of a start */
+const isAddressTaken = (error) => messageOf(error).includes('Address already in use');
 
 /** @param {unknown} error */
 const codeOf = (error) => (error instanceof Error && 'code' in error ? error.code : undefined);

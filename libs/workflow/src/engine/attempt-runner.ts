@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { StepTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
+import { outlasted } from '../store/patience.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import { contextOf, contextWithoutData, runBody } from './body.js';
@@ -39,7 +40,7 @@ export class AttemptRunner {
         return await this.settleError(attempt, context, failure.error, settle);
       }
       try {
-        context ??= await contextOf(this.parts, attempt);
+        context ??= await this.contextOf(attempt);
       } catch (error) {
         context = contextWithoutData(this.parts, attempt, error);
         return await this.settleError(attempt, context, error, settle);
@@ -48,6 +49,17 @@ export class AttemptRunner {
     } finally {
       clearTimeout(timer);
       context?.enter('ended');
+    }
+  }
+
+  /** A database that is away for a while, just as the subject is to be loaded, fails no attempt. */
+  private async contextOf(attempt: Attempt): Promise<LiveContext> {
+    for (let number = 1; ; number += 1) {
+      try {
+        return await contextOf(this.parts, attempt);
+      } catch (error) {
+        if (number === LOADS || !(await outlasted(this.parts.database, error))) throw error;
+      }
     }
   }
 
@@ -114,6 +126,8 @@ export class AttemptRunner {
   private readonly settleOne: Settle = (attempt, outcome) => settleOne(this.parts, attempt, outcome);
 }
 
+/** How often subject and arguments are loaded, when the database was away. */
+const LOADS = 3;
 /** How long an attempt waits for its error to be reported. */
 const REPORT_GRACE_MS = 1_000;
 /** A longer timer fires at once. */

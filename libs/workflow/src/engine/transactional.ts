@@ -1,6 +1,6 @@
 import { StepTimedOutError } from '../errors.js';
 import { isAborted, isRetryable } from '../store/database.js';
-import { isPassing, patiently } from '../store/patience.js';
+import { isPassing, outlasted, patiently } from '../store/patience.js';
 import { lockRun, recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
@@ -25,8 +25,8 @@ class RolledBack extends Error {
   }
 }
 
-/** The connection was lost at the commit, and nothing was stored: the body's writes are gone, as after a deadlock. */
-class NotCommitted extends Error {}
+/** The transaction's connection was lost, and its body does not run (any more): what it wrote is gone, as after a deadlock. */
+class ConnectionLost extends Error {}
 
 /** Settled with the body's own writes, or still to be settled apart from them. */
 export type TransactionalResult =
@@ -51,10 +51,12 @@ export async function runTransactional(
       return await once(parts, attempt, context);
     } catch (error) {
       if (error instanceof RolledBack) return error.result;
-      if ((isRetryable(error) || error instanceof NotCommitted) && number < TRIES) continue;
+      if (isRetryable(error) && number < TRIES) continue;
+      if (error instanceof ConnectionLost && number < TRIES && (await outlasted(parts.database, error.cause))) continue;
       // A body that went on past its time-out was cut off with its transaction: the time-out is what there is to tell.
       const { abortedWith } = attempt;
-      const cause = abortedWith instanceof StepTimedOutError ? abortedWith : error;
+      const thrown = error instanceof ConnectionLost ? error.cause : error;
+      const cause = abortedWith instanceof StepTimedOutError ? abortedWith : thrown;
       return { kind: 'unsettled', body: { threw: true, error: cause } };
     } finally {
       context.transactionManager = undefined;
@@ -64,11 +66,14 @@ export async function runTransactional(
 
 async function once(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<TransactionalResult> {
   const idleLimit = (attempt.step.timeout ?? parts.settings.stallThreshold) + ABORT_GRACE_MS;
+  let running: Promise<BodyResult> | undefined;
   let ended: Extract<TransactionalResult, { kind: 'settled' }> | undefined;
   const ending = parts.database.sharedTransaction(idleLimit, async (transaction) => {
     context.transactionManager = transaction.connection.manager;
-    const body = await runBody(parts, attempt, context);
+    running = runBody(parts, attempt, context);
+    const body = await running;
     if (body.threw && isRetryable(body.error)) throw body.error;
+    if (body.threw && isPassing(body.error) && (await transaction.connection.isLost())) throw body.error;
     if (body.threw || context.verb?.kind === 'reattempted') throw new RolledBack({ kind: 'unsettled', body });
     await assertOpen(attempt, transaction);
     const outcome = outcomeOf(context.verb?.kind ?? 'completed', { output: context.storedOutput });
@@ -78,19 +83,42 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
   });
   try {
     await ending;
+    return ended!;
   } catch (error) {
-    if (!ended || !isPassing(error)) throw error;
-    const { outcome } = ended;
-    const applied = await patiently(parts.database, () =>
-      parts.database.engineTransaction(async ({ connection }) => {
-        // The server may be at it still: its transaction has the run's lock.
-        await lockRun(connection, attempt.row.workflowId);
-        return wasApplied(connection, attempt, outcome);
-      }),
-    );
-    if (!applied) throw new NotCommitted(`${attempt.label}: the connection was lost at the commit`, { cause: error });
+    if (error instanceof RolledBack || !isPassing(error)) throw error;
+    if (ended && (await isStored(parts, attempt, ended.outcome))) return ended;
+    if (attempt.abortedWith !== undefined || !(await hasEnded(running))) throw error;
+    throw new ConnectionLost(`${attempt.label}: the transaction's connection was lost`, { cause: error });
   }
-  return ended!;
+}
+
+/** The commit's answer was lost: whether it was carried out is for the row to say. */
+function isStored(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<boolean> {
+  return patiently(parts.database, () =>
+    parts.database.engineTransaction(async ({ connection }) => {
+      // The server may be at it still: its transaction has the run's lock.
+      await lockRun(connection, attempt.row.workflowId);
+      return wasApplied(connection, attempt, outcome);
+    }),
+  );
+}
+
+/** Whether the body has ended, or was never begun: it hears of the lost connection by its next query. */
+async function hasEnded(running: Promise<BodyResult> | undefined): Promise<boolean> {
+  if (!running) return true;
+  let timer: NodeJS.Timeout | undefined;
+  const goesOn = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ABORT_GRACE_MS);
+  });
+  const over = running.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([over, goesOn]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Notes a transactional step's outcome that came too late, after its writes were rolled back. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlStateOf } from './database.js';
+import { sqlStateOf, type Database } from './database.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -45,4 +45,14 @@ export async function patiently<T>(
       await sleep(pause * (0.5 + Math.random() / 2));
     }
   }
+}
+
+/**
+ * Whether what failed may be tried again because the database was away: then waits until it answers. The application's own code may throw what looks alike:
+ * who calls this counts the tries.
+ */
+export async function outlasted(database: Database, error: unknown): Promise<boolean> {
+  if (!isPassing(error) || database.released) return false;
+  await patiently(database, () => database.engineConnect((connection) => connection.command('select 1')));
+  return true;
 }

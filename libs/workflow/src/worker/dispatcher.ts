@@ -81,6 +81,7 @@ export class Dispatcher {
     const host = {
       goesOn: this.goesOn,
       slotFreed: () => this.slotFreed(),
+      databaseFailed: (error: unknown) => this.claimFailed(error),
       parked: (deadlineIn: number) => this.watch.lookIn(deadlineIn),
     };
     this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);

@@ -9,6 +9,7 @@ import { Member, runMember } from '../engine/member.js';
 import type { StepDefinition } from '../definition/definition.js';
 import { ownedRows, type ClaimedMember, type ClaimedRow } from '../store/claim.js';
 import type { MemberEnd } from '../store/members.js';
+import { isPassing } from '../store/patience.js';
 import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
 import { MemberQueue, type EndedBatch } from './member-queue.js';
@@ -21,6 +22,8 @@ export interface ExecutorHost {
   readonly goesOn: (attempt: Attempt, next: StepDefinition) => boolean;
   /** A slot is free again. */
   readonly slotFreed: () => void;
+  /** The database did not answer: said once, however many rows it concerns. */
+  readonly databaseFailed: (error: unknown) => void;
   /** A run was parked with a deadline so many milliseconds from now. */
   readonly parked: (deadlineIn: number) => void;
 }
@@ -107,7 +110,8 @@ export class Executor {
       }
     } catch (error) {
       // Rolled back: the row is scheduled as before, and a later claim takes it.
-      this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
+      if (isPassing(error)) this.host.databaseFailed(error);
+      else this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
     } finally {
       this.inHand.removeGuarded(due.id);
       this.host.slotFreed();

@@ -5,6 +5,7 @@ import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import { dueJoins } from '../store/members.js';
+import { isPassing } from '../store/patience.js';
 import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
 import { messageOf } from './message-of.js';
 
@@ -133,7 +134,8 @@ export class Watch {
       if (!fired) this.leave(due.id);
       else if (nextDueIn !== null) this.lookIn(nextDueIn);
     } catch (error) {
-      this.logger.error(`The deadline of workflow ${due.workflowId} could not be applied: ${messageOf(error)}`);
+      if (isPassing(error)) this.lookFailed(error);
+      else this.logger.error(`The deadline of workflow ${due.workflowId} could not be applied: ${messageOf(error)}`);
       this.leave(due.id);
     } finally {
       this.firing.delete(due.id);
