@@ -1,16 +1,36 @@
 /** The package and the demo as built files, for tests that run real processes. */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.join(__dirname, '../..');
 const SOURCES = ['libs/workflow/src', 'migrations', 'apps/demo/src'];
 const LAST_BUILT = path.join(root, 'apps/demo/dist/main.js');
+/** There while somebody builds: suites run at once, and a build begins by removing what was built. */
+const LOCK = path.join(root, 'reports/building');
+const LONGEST_BUILD_MS = 120_000;
 
 /** Builds when a source is newer than the last build, or there is none. */
 export function ensureBuilt(): void {
-  if (existsSync(LAST_BUILT) && newestSource() <= statSync(LAST_BUILT).mtimeMs) return;
+  while (existsSync(LOCK) || !isBuilt()) {
+    if (!takeLock()) {
+      pause(100);
+      continue;
+    }
+    try {
+      if (!isBuilt()) build();
+    } finally {
+      rmSync(LOCK, { recursive: true, force: true });
+    }
+  }
+}
+
+function isBuilt(): boolean {
+  return existsSync(LAST_BUILT) && newestSource() <= statSync(LAST_BUILT).mtimeMs;
+}
+
+function build(): void {
   const built = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: root, encoding: 'utf8' });
   if (built.status !== 0) throw new Error(`scripts/build.mjs failed:\n${built.stdout}${built.stderr}`);
 }
@@ -22,4 +42,21 @@ function newestSource(): number {
       .map((name) => statSync(path.join(root, folder, name)).mtimeMs),
   );
   return Math.max(...times);
+}
+
+/** False while another process has it. One that was killed while it built has it no longer than the longest build. */
+function takeLock(): boolean {
+  try {
+    mkdirSync(LOCK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const since = statSync(LOCK, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > LONGEST_BUILD_MS) rmSync(LOCK, { recursive: true, force: true });
+    return false;
+  }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -19,6 +19,8 @@ export interface BootOptions extends WorkflowModuleOptions {
   entities?: (Type | EntitySchema)[];
   imports?: NonNullable<Parameters<typeof Test.createTestingModule>[0]['imports']>;
   poolSize?: number;
+  /** Over the options of the DataSource: another way to the suite's database, say. */
+  dataSource?: object;
 }
 
 /** An application with a worker (unless `worker: false`) on the suite's database. */
@@ -77,7 +79,7 @@ export function workflowSuite(): Suite {
       return database;
     },
 
-    async boot(providers, { entities = [], imports = [], poolSize = 10, ...options } = {}) {
+    async boot(providers, { entities = [], imports = [], poolSize = 10, dataSource = {}, ...options } = {}) {
       const reported: TestApp['reported'] = [];
       const module = await Test.createTestingModule({
         imports: [
@@ -88,6 +90,7 @@ export function workflowSuite(): Suite {
             entities,
             poolSize,
             retryAttempts: 0,
+            ...dataSource,
           }),
           WorkflowModule.forRoot({
             errorReporter: { report: (error, context) => void reported.push({ error, context }) },

@@ -1,0 +1,408 @@
+import { randomUUID } from 'node:crypto';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidTransitionError, WorkflowError, type StallAction, type WorkflowHandle } from 'nestjs-pg-workflows';
+import { Attempt } from '../../libs/workflow/src/engine/attempt';
+import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
+import { fireDeadline } from '../../libs/workflow/src/engine/deadline';
+import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
+import { claimGuarded } from '../../libs/workflow/src/engine/guarded-claim';
+import { join } from '../../libs/workflow/src/engine/join';
+import { Member, runMember } from '../../libs/workflow/src/engine/member';
+import { claim, plainStepKey, type ClaimedRow, type ClaimFilter } from '../../libs/workflow/src/store/claim';
+import { leaseTexts } from '../../libs/workflow/src/store/leases';
+import { Wakeup } from '../../libs/workflow/src/store/wakeup';
+import { InHand } from '../../libs/workflow/src/worker/in-hand';
+import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
+import { SettlementQueue } from '../../libs/workflow/src/worker/settlement-queue';
+import { Stalls, type Suspect } from '../../libs/workflow/src/worker/stalls';
+import { Sweeper } from '../../libs/workflow/src/worker/sweeper';
+import type { Command, Ending, GuardAnswers, PlainCommand, VerbCommand } from './model-commands';
+import { MEMBER_JOB, MODELLED, playOn, SUBJECT, type Stage } from './model-workflows';
+import { gate, type Suite, type TestApp } from './suite';
+
+/** What is executing, until the sequence lets it end. */
+interface Held<End> {
+  readonly key: string;
+  readonly ending: { open(value: End): void };
+  readonly done: Promise<unknown>;
+}
+
+type Way = (Command & { do: 'end' })['way'];
+
+const HOUR_MS = 3_600_000;
+
+/** The real thing: the package on PostgreSQL, in an application without a worker, moved one command at a time. */
+export class Real implements Stage {
+  guards: GuardAnswers = LET_PASS;
+  private readonly parts: EngineParts;
+  private readonly runner: AttemptRunner;
+  private readonly wakeup = new Wakeup();
+  private readonly members: MemberQueue;
+  private readonly runs: WorkflowHandle[] = [];
+  private readonly held: Held<Ending>[] = [];
+  private readonly heldMembers: Held<{ fails: boolean }>[] = [];
+  /** By attempt or member: where its body tells that it is there, and waits. */
+  private readonly bodies = new Map<string, { reached: { open(): void }; ending: Promise<any> }>();
+  private way: Way = 'by itself';
+  private remembered: Suspect[] = [];
+
+  constructor(
+    private readonly app: TestApp,
+    private readonly suite: Suite,
+    private readonly variant: number,
+  ) {
+    const parts = app.app.get<EngineParts>(ENGINE_PARTS);
+    this.parts = { ...parts, worker: { ...parts.worker, lease: HOUR_MS } };
+    this.runner = new AttemptRunner(this.parts);
+    this.members = new MemberQueue(this.parts, this.wakeup, () => undefined);
+    playOn(this);
+  }
+
+  endingOf(attemptKey: string): Promise<Ending> {
+    return this.wait(attemptKey);
+  }
+
+  memberEndingOf(id: string): Promise<{ fails: boolean }> {
+    return this.wait(id);
+  }
+
+  /** What the caller is told. */
+  async perform(command: PlainCommand): Promise<string> {
+    switch (command.do) {
+      case 'start':
+        return this.start(command.key);
+      case 'claim':
+        return this.claim(command.way, command.guards);
+      case 'end':
+        return this.end(command);
+      case 'claim_member':
+        return this.claimMember();
+      case 'end_member':
+        return this.endMember(command.which, command.fails);
+      case 'lose_member':
+        return this.loseMember();
+      case 'join':
+        return done((await join(this.parts, await this.newestRow())) !== null);
+      case 'deadline':
+        return done((await fireDeadline(this.parts, await this.newestRow())).fired);
+      case 'two_hours_pass':
+        return this.leap();
+      case 'judge':
+        return this.judge(command.action, command.of === 'remembered' ? this.remembered : await this.lapsed());
+      case 'sweep':
+        return this.sweep(command.action);
+      case 'signal':
+      case 'pause':
+      case 'resume':
+      case 'resume_at':
+      case 'cancel':
+      case 'run_now':
+      case 'reschedule':
+      case 'skip':
+      case 'rerun': {
+        const run = this.runs.at(-1 - command.run);
+        return run ? this.verb(run, command).catch(refusal) : 'no such run';
+      }
+    }
+  }
+
+  /** Everything that is compared. */
+  async lines(): Promise<string[]> {
+    const { sql } = this.suite;
+    const [runs, steps, signals, events, newest] = await Promise.all([
+      sql<{ id: string; status: string; current_step: string }>('select id, status, current_step from workflows'),
+      sql<StepRow>(
+        `select *, available_at <= statement_timestamp() as due, timeout_at <= statement_timestamp() as passed
+         from workflow_steps order by coalesce(parent_step_id, id), member_index`,
+      ),
+      sql<{ workflow_id: string; line: string }>(
+        `select g.workflow_id, concat_ws(' ', g.name, coalesce(g.idempotency_key, 'null'), g.status, s.step_name || '#' || s.attempt) as line
+         from workflow_signals g left join workflow_steps s on s.id = g.claimed_by_step_id order by g.id`,
+      ),
+      sql<{ workflow_id: string; names: string }>(
+        `select workflow_id, string_agg(name, ' ' order by id) as names from workflow_events group by workflow_id`,
+      ),
+      this.app.workflows.find(this.runs.at(-1)!.id),
+    ]);
+    if (runs.length !== this.runs.length) return [`${runs.length} runs, of which ${this.runs.length} were started`];
+    return this.runs.flatMap(({ id }, index) => {
+      const { status, current_step: step } = runs.find((run) => run.id === id)!;
+      const actions = id === newest.id ? `; ${newest.availableActions.join(' ')}` : '';
+      return [
+        `run ${index}: ${status} at ${step}${actions}`,
+        ...steps.filter((row) => row.workflow_id === id).map((row) => lineOf(row, index)),
+        ...signals.filter((row) => row.workflow_id === id).map(({ line }) => `  signal ${line}`),
+        `  ${events.find((row) => row.workflow_id === id)?.names}`,
+      ];
+    });
+  }
+
+  /** After a failure: whatever is executing ends, one way or the other. */
+  async letGo(): Promise<void> {
+    for (const { ending } of this.held) ending.open({ how: 'return', members: 0 });
+    for (const { ending } of this.heldMembers) ending.open({ fails: false });
+    await Promise.allSettled([...this.held, ...this.heldMembers].map((held) => held.done));
+  }
+
+  private wait(key: string): Promise<any> {
+    const body = this.bodies.get(key);
+    if (!body) throw new Error(`Nobody expected a body of ${key} to run`);
+    body.reached.open();
+    return body.ending;
+  }
+
+  private async start(key: string | null): Promise<string> {
+    try {
+      const run = await this.app.workflows.start(MODELLED[this.variant], {
+        subject: SUBJECT,
+        ...(key !== null && { idempotencyKey: key }),
+      });
+      if (run.duplicateStart) return `run ${this.runs.findIndex(({ id }) => id === run.id)} again`;
+      return `run ${this.runs.push(run) - 1}`;
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  private async verb(run: WorkflowHandle, command: VerbCommand): Promise<string> {
+    switch (command.do) {
+      case 'signal': {
+        const options = command.key === null ? {} : { idempotencyKey: command.key };
+        const { status, duplicateDelivery } = await run.signal(command.name, { is: command.payload }, options);
+        return duplicateDelivery ? `${status} again` : status;
+      }
+      case 'rerun':
+        return `run ${this.runs.push(await run.rerun()) - 1}`;
+      case 'reschedule':
+        return (await run.reschedule(new Date(Date.now() + (command.later ? HOUR_MS : -HOUR_MS)))).status;
+      case 'resume_at':
+        return (await run.resumeAt(command.step)).status;
+      case 'run_now':
+        return (await run.runNow()).status;
+      case 'pause':
+      case 'resume':
+      case 'cancel':
+      case 'skip':
+        return (await run[command.do]()).status;
+    }
+  }
+
+  private async claim(way: 'in a set' | 'by itself', guards: GuardAnswers): Promise<string> {
+    this.guards = guards;
+    if (way === 'by itself') return this.claimOne(await this.newestRow());
+    const { plain, guarded } = await this.claimSet({});
+    if (plain.length + guarded.length > 1) return 'several steps of one run';
+    if (guarded.length) return this.claimOne(guarded[0]);
+    if (!plain.length) return 'nothing';
+    await this.hold({ attempt: this.attemptOf(plain[0]) });
+    return 'started';
+  }
+
+  private claimSet(filter: Partial<ClaimFilter>) {
+    const definition = this.parts.registry.require(this.className);
+    const all = {
+      lanes: [{ queue: this.parts.settings.queue, priority: 0 }],
+      handlers: [definition.name],
+      plainSteps: definition.steps.filter(({ plain }) => plain).map(({ name }) => plainStepKey(definition.name, name)),
+      inHand: [],
+      ...filter,
+    };
+    return this.parts.database.engineConnect((connection) => claim(connection, all, this.parts.worker, 1));
+  }
+
+  private get className(): string {
+    return `Model ${this.variant}`;
+  }
+
+  private async claimOne(due: { id: string; workflowId: string }): Promise<string> {
+    const claimed = await claimGuarded(this.parts, due);
+    if (claimed.kind === 'dropped') return 'nothing';
+    if (claimed.kind === 'started') await this.hold(claimed);
+    if (claimed.kind === 'threw') await this.run({ ...claimed, failure: claimed });
+    return claimed.kind;
+  }
+
+  private attemptOf(row: ClaimedRow): Attempt {
+    const workflow = this.parts.registry.get(row.handler)!;
+    const { id, workflow_id: workflowId, attempt, claim_no: claimNo, queue, priority } = row;
+    return new Attempt(
+      workflow,
+      workflow.definition.step(row.step_name)!,
+      { id, workflowId, attempt, claimNo, queue, priority },
+      { args: row.arguments, subject: { type: row.subject_type!, id: row.subject_id! } },
+    );
+  }
+
+  /** Begins its body, and leaves it there. */
+  private async hold(begun: Begun): Promise<void> {
+    const { row, step } = begun.attempt;
+    const key = `wf:${row.workflowId}:${step.name}:${row.attempt}`;
+    this.held.push(await this.begin(key, () => this.run(begun)));
+  }
+
+  private async begin<End>(key: string, run: () => Promise<unknown>): Promise<Held<End>> {
+    const reached = gate();
+    const ending = gate<End>();
+    this.bodies.set(key, { reached, ending: ending.opened });
+    const ended = run();
+    await Promise.race([reached.opened, ended]);
+    return { key, ending, done: ended };
+  }
+
+  private async run(begun: Begun): Promise<void> {
+    let next: Attempt | null = null;
+    await this.runner.run(begun, async (attempt, outcome) => {
+      const inSets = this.way !== 'by itself';
+      const goesOn = () => this.way === 'in place';
+      const queue = new SettlementQueue(this.parts, this.wakeup, new InHand(0), goesOn, inSets);
+      const answer = await queue.settle(attempt, outcome);
+      next = answer.next;
+      return answer.settlement;
+    });
+    if (next) await this.hold({ attempt: next });
+  }
+
+  private async end({ which, way, ending }: Command & { do: 'end' }): Promise<string> {
+    if (!this.held.length) return 'nothing';
+    const [held] = this.held.splice(which % this.held.length, 1);
+    this.way = way;
+    held.ending.open(ending);
+    await held.done;
+    return 'done';
+  }
+
+  private async claimMember(): Promise<string> {
+    const { members } = await this.claimSet({ handlers: [MEMBER_JOB] });
+    const [row] = members;
+    if (!row) return 'nothing';
+    const member = new Member(this.parts.registry.job(row.handler)!, {
+      id: row.id,
+      workflowId: row.workflow_id,
+      workflowName: row.workflow_class,
+      stepName: row.step_name,
+      claimNo: row.claim_no,
+      attempt: row.job_attempt,
+      args: row.job_args,
+    });
+    const run = () => runMember(this.parts, member).then((end) => this.members.settle(end));
+    this.heldMembers.push(await this.begin(row.id, run));
+    const [{ attempt, member_index: index }] = await this.suite.sql(
+      'select attempt, member_index from workflow_steps where id = $1',
+      [row.id],
+    );
+    return `${this.runs.findIndex(({ id }) => id === row.workflow_id)} ${row.step_name}#${attempt} [${index}]`;
+  }
+
+  private async endMember(which: number, fails: boolean): Promise<string> {
+    if (!this.heldMembers.length) return 'nothing';
+    const [held] = this.heldMembers.splice(which % this.heldMembers.length, 1);
+    held.ending.open({ fails });
+    return (await held.done) ? 'done' : 'late';
+  }
+
+  private async loseMember(): Promise<string> {
+    const lost = await this.suite.sql(
+      `delete from workflow_steps where id = (
+         select m.id from workflow_steps m join workflow_steps s on s.id = m.parent_step_id and s.status = 'waiting'
+         where m.workflow_id = $1 and m.status <> 'in_progress' order by m.member_index limit 1) returning id`,
+      [this.runs.at(-1)!.id],
+    );
+    return done((lost as unknown as [unknown[], number])[1] > 0);
+  }
+
+  /** Everything that was written lies two hours further back. */
+  private async leap(): Promise<string> {
+    const back = (columns: readonly string[]) =>
+      columns.map((column) => `${column} = ${column} - interval '2 hours'`).join(', ');
+    await this.suite.sql(
+      `update workflow_steps set ${back(['scheduled_at', 'available_at', 'started_at', 'finished_at', 'lease_expires_at', 'waiting_since', 'timeout_at', 'stopped_timeout_at', 'created_at'])}`,
+    );
+    await this.suite.sql(`update workflows set ${back(['created_at', 'updated_at', 'paused_at', 'ended_at'])}`);
+    this.remembered = await this.lapsed();
+    return 'done';
+  }
+
+  /** As another worker's judge of leases finds it. */
+  private async lapsed(): Promise<Suspect[]> {
+    const { look } = leaseTexts(this.parts.database.tables);
+    const rows = await this.suite.sql<Suspect>(look, [randomUUID(), [this.className, MEMBER_JOB]]);
+    return rows.filter(({ id }) => id !== null);
+  }
+
+  private async judge(action: StallAction, suspects: readonly Suspect[]): Promise<string> {
+    await this.stalls(action).declareAll(suspects, 'lease');
+    return 'done';
+  }
+
+  private async sweep(action: StallAction): Promise<string> {
+    const parts = this.acting(action);
+    await new Sweeper(parts, this.runner, this.stalls(action), this.wakeup, new SchedulerRegistry()).sweep();
+    return 'done';
+  }
+
+  private stalls(action: StallAction): Stalls {
+    return new Stalls(this.acting(action), this.runner, (end) => this.members.settle(end));
+  }
+
+  private acting(stallAction: StallAction): EngineParts {
+    return { ...this.parts, settings: { ...this.parts.settings, stallAction } };
+  }
+
+  /** The newest attempt of the newest run. */
+  private async newestRow(): Promise<{ id: string; workflowId: string }> {
+    const workflowId = this.runs.at(-1)!.id;
+    const [{ id }] = await this.suite.sql<{ id: string }>(
+      'select max(id)::text as id from workflow_steps where workflow_id = $1 and member_index = -1',
+      [workflowId],
+    );
+    return { id, workflowId };
+  }
+}
+
+interface StepRow {
+  readonly workflow_id: string;
+  readonly step_name: string;
+  readonly attempt: number;
+  readonly member_index: number;
+  readonly status: string;
+  readonly outcome: string | null;
+  readonly error_class: string | null;
+  /** Null: nobody may claim it. */
+  readonly due: boolean | null;
+  readonly timed_out: boolean;
+  readonly batch_size: number | null;
+  readonly stopped_timeout_at: Date | null;
+  /** Null: it has no deadline now. */
+  readonly passed: boolean | null;
+  readonly job_attempt: number;
+}
+
+function lineOf(row: StepRow, run: number): string {
+  const label = `${row.step_name}#${row.attempt}`;
+  if (row.member_index >= 0) return `    ${run} ${label} [${row.member_index}] ${row.status} try ${row.job_attempt}`;
+  const parts: (string | null)[] = [label, row.status, row.outcome, row.error_class];
+  if (row.status === 'scheduled') {
+    parts.push(row.due === null ? 'held' : row.due ? 'due' : 'later', row.timed_out ? 'timed out' : null);
+  }
+  if (row.status === 'waiting' && row.batch_size === null) {
+    const deadline = row.passed === null ? 'no deadline' : row.passed ? 'passed' : 'ahead';
+    parts.push(row.stopped_timeout_at === null ? deadline : 'stopped');
+  }
+  return `  ${parts.filter(Boolean).join(' ')}`;
+}
+
+const LET_PASS: GuardAnswers = { cancel: false, skip: false, throws: null };
+
+function done(did: boolean): string {
+  return did ? 'done' : 'nothing';
+}
+
+/** An error that a caller may expect, in words; any other is shown whole. */
+function refusal(error: unknown): string {
+  if (!(error instanceof Error)) return `threw ${String(error)}`;
+  const kind = error.constructor.name;
+  if (error instanceof InvalidTransitionError) {
+    return `${kind}: ${error.verb} while ${error.status}, allowed: ${error.allowed.join(' ')}`;
+  }
+  return error instanceof WorkflowError || kind === 'Boom' ? kind : `threw ${error.stack}`;
+}
