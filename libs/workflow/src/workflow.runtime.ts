@@ -103,6 +103,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     if (settings.listen !== false) {
       this.listener = new Listener(database.dataSource, database.tables, notifier, this.wakeup, {
         url: typeof settings.listen === 'string' ? settings.listen : null,
+        notify: (channel, payload) => notifier.sendByPool(channel, [payload]),
         pollInterval: settings.pollInterval,
         reconnected: () => dispatcher.look(),
       });

@@ -81,7 +81,7 @@ export class Connection {
    * A connection whose other end has vanished says nothing by itself, and would hold its place for a quarter of an hour or for ever: it is
    * cut. What was asked may have been carried out all the same.
    */
-  private async answered<T>(answer: Promise<T>): Promise<T> {
+  async answered<T>(answer: Promise<T>): Promise<T> {
     if (this.answerWithin === undefined) return answer;
     const timer = setTimeout(() => this.cut(), this.answerWithin);
     try {

@@ -43,7 +43,7 @@ const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($
 interface Pool extends EventEmitter {
   readonly ending?: boolean;
   readonly ended?: boolean;
-  readonly _clients?: object[];
+  readonly _clients?: readonly { readonly _connected?: boolean }[];
 }
 
 export interface DatabaseOptions {
@@ -74,7 +74,8 @@ export class Database {
   private readonly engineShare: Semaphore;
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
   private readonly longShare: Semaphore;
-  private readCommittedByDefault = true;
+  /** Whether single statements are at READ COMMITTED by themselves. */
+  readCommittedByDefault = true;
   private pooled = false;
   /** Connections in which the application's code has a transaction of ours. */
   private readonly shared = new Set<Connection>();
@@ -133,9 +134,22 @@ export class Database {
   async connect<T>(use: (connection: Connection) => Promise<T>, answerWithin?: number): Promise<T> {
     const queryRunner = this.dataSource.createQueryRunner('master');
     try {
-      return await use(await this.connectionOf(queryRunner, answerWithin));
+      return await use(await this.inTime(answerWithin, this.connectionOf(queryRunner, answerWithin)));
     } finally {
       await queryRunner.release();
+    }
+  }
+
+  /** A connection that is being made to a server which accepts and never answers is cut: the pool would wait for it for ever, and its place with it. */
+  private async inTime<T>(limit: number | undefined, connecting: Promise<T>): Promise<T> {
+    if (limit === undefined) return connecting;
+    const timer = setTimeout(() => {
+      for (const client of this.pool?._clients ?? []) if (client._connected === false) cutClient(client);
+    }, limit);
+    try {
+      return await connecting;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -208,12 +222,14 @@ export class Database {
   /** As `within`, for what is one statement: outside a caller's transaction it needs no `begin` and `commit` around it. */
   async single<T>(manager: EntityManager | undefined, use: (transaction: Transaction) => Promise<T>): Promise<T> {
     if (!this.readCommittedByDefault || (await this.callersTransaction(manager))) return this.within(manager, use);
-    return this.connect(async (connection) => {
-      const transaction = new Transaction(connection, false);
-      const result = await use(transaction);
-      transaction.committed(this.wakeup);
-      return result;
-    });
+    return this.repeatedly(() =>
+      this.connect(async (connection) => {
+        const transaction = new Transaction(connection, false);
+        const result = await use(transaction);
+        transaction.committed(this.wakeup);
+        return result;
+      }),
+    );
   }
 
   /** The manager that reads should go through: the caller's while its transaction is open, else the DataSource's own. */
@@ -286,20 +302,20 @@ export class Database {
    */
   sharedTransaction<T>(idleLimit: number, use: (transaction: Transaction) => Promise<T>): Promise<T> {
     const hold = (work: (connection: Connection) => Promise<T>) =>
-      this.longShare.hold(() => this.engineShare.hold(() => this.connect(work)));
+      this.longShare.hold(() => this.engineShare.hold(() => this.connect(work, ANSWER_MS)));
     return hold(async (connection) => {
       const { queryRunner } = connection;
       const transaction = new Transaction(connection, false);
       let result: T;
       this.shared.add(connection);
       try {
-        await queryRunner.startTransaction('READ COMMITTED');
+        await connection.answered(queryRunner.startTransaction('READ COMMITTED'));
         await connection.command(
           `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
         );
         if (this.pooled) connection.pooledPid = (await connection.run<{ pid: number }>(SERVER, []))[0]!.pid;
         result = await connection.whileAlive(use(transaction));
-        await queryRunner.commitTransaction();
+        await connection.answered(queryRunner.commitTransaction());
       } catch (error) {
         if (queryRunner.isTransactionActive) await rollBack(connection);
         throw error;

@@ -23,6 +23,8 @@ export class Notifier {
   private readonly stopListening: () => void;
   private send: SendNotifications | null = null;
   private sending: Promise<void> = Promise.resolve();
+  /** Said once, until it works again. */
+  private failing = false;
 
   constructor(
     private readonly database: Database,
@@ -67,14 +69,23 @@ export class Notifier {
     );
     this.dirty.clear();
     // One after the other: a connection answers one query at a time.
-    this.sending = this.sending
-      .then(() => (this.send ?? this.sendByPool)(channelOf(this.database.tables), payloads))
-      .catch(this.failed);
+    this.sending = this.sending.then(() => this.sendAll(payloads));
     await this.sending;
   }
 
-  private readonly sendByPool: SendNotifications = (channel, payloads) =>
-    this.database.connect(async (connection) => {
+  private async sendAll(payloads: readonly string[]): Promise<void> {
+    try {
+      await (this.send ?? this.sendByPool)(channelOf(this.database.tables), payloads);
+      this.failing = false;
+    } catch (error) {
+      if (!this.failing) this.failed(error);
+      this.failing = true;
+    }
+  }
+
+  /** Within the engine's share. */
+  readonly sendByPool: SendNotifications = (channel, payloads) =>
+    this.database.engineConnect(async (connection) => {
       await connection.run(NOTIFY, [payloads.map(() => channel), payloads]);
     });
 }

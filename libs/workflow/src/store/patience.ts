@@ -24,7 +24,9 @@ export function isPassing(error: unknown): boolean {
 function isOfConnection(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true;
-  return error instanceof Error && /connection|terminat|timeout exceeded/i.test(error.message);
+  return (
+    error instanceof Error && /connection|terminat|timeout exceeded|query runner already released/i.test(error.message)
+  );
 }
 
 /**

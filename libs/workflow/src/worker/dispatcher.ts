@@ -60,6 +60,8 @@ export class Dispatcher {
   private stopping = false;
   private failing = false;
   private takingUp = false;
+  /** A poll waits for the database: the next does not queue behind it. */
+  private polling = false;
   /** When a claim was last answered (`monotonic()`); null: not yet. */
   claimedAt: number | null = null;
   /** The last claim filled every slot: there may be more. */
@@ -130,7 +132,8 @@ export class Dispatcher {
   }
 
   private async poll(): Promise<void> {
-    if (this.stopping) return;
+    if (this.stopping || this.polling) return;
+    this.polling = true;
     this.watch.look();
     try {
       this.lanes.replaceFound(await this.parts.database.engineConnect((connection) => lanesInUse(connection)));
@@ -138,6 +141,8 @@ export class Dispatcher {
     } catch (error) {
       this.claimFailed(error);
       return;
+    } finally {
+      this.polling = false;
     }
     this.look();
   }

@@ -11,6 +11,8 @@ export interface LeaseTask {
   /** Names of the classes and jobs whose lapsed rows this process judges. */
   readonly handlers: readonly string[];
   readonly texts: LeaseTexts;
+  /** Whether statements are at READ COMMITTED by themselves. */
+  readonly readCommitted: boolean;
 }
 
 /** What the keeper tells. */
@@ -125,11 +127,25 @@ export class LeaseKeeper {
     const { workerId, lease, texts } = this.task;
     const sentAt = monotonic();
     const answer = some
-      ? client.query(texts.renewSome, [workerId, lease, some])
-      : client.query(texts.renew, [workerId, lease]);
+      ? this.ask(client, texts.renewSome, [workerId, lease, some])
+      : this.ask(client, texts.renew, [workerId, lease]);
     const rows = (await within(client, this.pace.answer, answer)).rows as HeldRow[];
     if (!some) this.report({ kind: 'held', sentAt, rows: rows.map(({ id, claim_no }) => [id, claim_no]) });
     return rows.filter(({ id, renewed }) => !renewed && (!some || some.includes(id))).map(({ id }) => id);
+  }
+
+  /** At READ COMMITTED: above it, a row that somebody writes meanwhile is a serialization failure. */
+  private async ask(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+    if (this.task.readCommitted) return client.query(text, values);
+    await client.query('begin isolation level read committed');
+    try {
+      const answer = await client.query(text, values);
+      await client.query('commit');
+      return answer;
+    } catch (error) {
+      await client.query('rollback');
+      throw error;
+    }
   }
 
   private async look(client: DirectClient): Promise<void> {
@@ -137,7 +153,7 @@ export class LeaseKeeper {
     const text = this.readsTimeline ? texts.look : texts.lookWithoutTimeline;
     let rows: (ServerIdentity & LapsedRow)[];
     try {
-      rows = (await within(client, this.pace.answer, client.query(text, [workerId, handlers]))).rows as typeof rows;
+      rows = (await within(client, this.pace.answer, this.ask(client, text, [workerId, handlers]))).rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
       if (!this.readsTimeline || !['42501', '42883'].includes(String((error as { code?: unknown }).code))) throw error;

@@ -49,6 +49,7 @@ export class Leases {
       lease: worker.lease,
       handlers: [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name),
       texts: leaseTexts(database.tables),
+      readCommitted: database.readCommittedByDefault,
     };
     this.config = clientConfig(database.dataSource, applicationName(parts));
   }

@@ -42,6 +42,8 @@ export class Listener {
     private readonly options: {
       /** A direct connection's URL; null: connect as the pool does. */
       readonly url: string | null;
+      /** Notifies over another connection than this one. */
+      readonly notify: (channel: string, payload: string) => Promise<void>;
       /** Milliseconds. */
       readonly pollInterval: number;
       /** Something may have been missed: look. */
@@ -84,23 +86,20 @@ export class Listener {
     if (client) await endClient(client);
   }
 
-  /** Sends a notification to itself, and sees whether it comes back. Throws when the server does not answer. */
+  /** Sees that the server answers, then sends a notification to itself, and sees whether it comes back. */
   private async test(client: DirectClient): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(() => resolve('late'), SELF_TEST_MS);
+    const answered = client.query('select 1').then(() => true);
+    if (!(await inTime(answered))) throw new Error('the server does not answer');
+    const heard = new Promise<true>((resolve) => {
+      this.heardTest = () => resolve(true);
     });
-    const heard = new Promise<'heard'>((resolve) => {
-      this.heardTest = () => resolve('heard');
-    });
-    const sent = client.query('select pg_notify($1, $2)', [channelOf(this.tables), this.ownTest]);
-    sent.catch(() => undefined);
     try {
-      if ((await Promise.race([sent, late])) === 'late') throw new Error('the server does not answer');
-      const answer = await Promise.race([heard, late]);
-      if (this.client === client) this.proved(client, answer === 'heard');
-    } finally {
-      clearTimeout(timer);
+      // Over the pool: behind a transaction pooler a connection that is alone hears itself, and nobody else.
+      await this.options.notify(channelOf(this.tables), this.ownTest);
+      const proven = await inTime(heard);
+      if (this.client === client) this.proved(client, proven);
+    } catch {
+      // It could not be sent: nothing is known, and it is tried again.
     }
     if (this.client === client) this.testAgain(client);
   }
@@ -151,5 +150,18 @@ export class Listener {
     this.lostOnce = true;
     this.retry = setTimeout(() => void this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);
+  }
+}
+
+async function inTime(answer: Promise<boolean>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), SELF_TEST_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    answer.catch(() => undefined);
   }
 }
