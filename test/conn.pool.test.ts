@@ -102,9 +102,9 @@ describe('connections that the server ends', () => {
 
     expect(await stalledRuns(suite.sql)).toEqual([]);
     expect(await wronglyWritten(suite.sql)).toEqual([]);
-    // Once for each time at most, however much was under way.
+    // A handful of lines, however much was under way: it may be back and lost again within one round.
     for (const loss of [LOSS, /listening connection was lost/, /waiting runs failed/, /renews the leases was lost/]) {
-      expect(log.saying(loss).length).toBeLessThanOrEqual(6);
+      expect(log.saying(loss).length).toBeLessThanOrEqual(12);
     }
     expect(log.saying(/claim of step/)).toEqual([]);
   });

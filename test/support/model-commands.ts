@@ -1,6 +1,6 @@
 import { array, boolean, constant, constantFrom, nat, oneof, record, tuple, type Arbitrary } from 'fast-check';
 import type { StallAction } from 'nestjs-pg-workflows';
-import { STEP_NAMES, VARIANTS, type StepName } from './model-workflows';
+import { RELEASES, STEP_NAMES, VARIANTS, type StepName } from './model-workflows';
 
 /** What a body throws, and the verb that the handler of `Handled` calls for it. */
 export type Thrown =
@@ -53,6 +53,8 @@ export type Command =
   | { readonly do: 'join' }
   | { readonly do: 'deadline' }
   | { readonly do: 'two_hours_pass' }
+  /** From then on a process with this list of steps acts; bodies at work go on in the one that began them. */
+  | { readonly do: 'deploy'; readonly release: number }
   /** `remembered`: of what had lapsed when time last passed, and may be something else by now. */
   | { readonly do: 'judge'; readonly action: StallAction; readonly of: 'what has lapsed' | 'remembered' }
   | { readonly do: 'sweep'; readonly action: StallAction };
@@ -131,6 +133,7 @@ const resumes = record({ do: constant('resume'), run });
 const resumesAt = record({ do: constant('resume_at'), run, step: constantFrom(...STEP_NAMES, 'nowhere') });
 const claimsMember = record({ do: constant('claim_member') });
 const endsMember = record({ do: constant('end_member'), which, fails: boolean() });
+const deploys = record({ do: constant('deploy'), release: nat(RELEASES.length - 1) });
 const join = record({ do: constant('join') });
 const looks: Arbitrary<Command> = oneof(
   record({ do: constant('judge'), action, of: constantFrom('what has lapsed', 'remembered') }),
@@ -156,6 +159,7 @@ const command: Arbitrary<Command> = oneof(
   { weight: 4, arbitrary: endsMember },
   { weight: 2, arbitrary: record({ do: constant('lose_member') }) },
   { weight: 3, arbitrary: join },
+  { weight: 2, arbitrary: deploys },
   { weight: 3, arbitrary: looks },
 );
 
@@ -179,6 +183,7 @@ const phrase: Arbitrary<Command[]> = oneof(
   { weight: 2, arbitrary: tuple(pauses, oneof(signals, leap, join, ends, deadline), resumes) },
   { weight: 2, arbitrary: tuple(claims, pauses, leap, resumes, deadline) },
   { weight: 2, arbitrary: tuple(goOn, failsAgain, goOn, failsAgain, goOn, oneof(failsAgain, ends)) },
+  { weight: 2, arbitrary: tuple(goOn, deploys, oneof(looks, ends, goOn), goOn) },
   { weight: 2, arbitrary: tuple(claimsMember, oneof(endsMember, leap), oneof(endsMember, looks), join) },
 );
 

@@ -1,24 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { SchedulerRegistry } from '@nestjs/schedule';
-import { InvalidTransitionError, WorkflowError, type StallAction, type WorkflowHandle } from 'nestjs-pg-workflows';
-import { Attempt } from '../../libs/workflow/src/engine/attempt';
-import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
+import { InvalidTransitionError, WorkflowError, type WorkflowHandle, type WorkflowService } from 'nestjs-pg-workflows';
+import type { Begun } from '../../libs/workflow/src/engine/attempt-runner';
 import { fireDeadline } from '../../libs/workflow/src/engine/deadline';
-import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
 import { claimGuarded } from '../../libs/workflow/src/engine/guarded-claim';
 import { join } from '../../libs/workflow/src/engine/join';
-import { Member, runMember } from '../../libs/workflow/src/engine/member';
-import { claim, plainStepKey, type ClaimedRow, type ClaimFilter } from '../../libs/workflow/src/store/claim';
 import { leaseTexts } from '../../libs/workflow/src/store/leases';
-import { Wakeup } from '../../libs/workflow/src/store/wakeup';
-import { InHand } from '../../libs/workflow/src/worker/in-hand';
-import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
-import { SettlementQueue } from '../../libs/workflow/src/worker/settlement-queue';
-import { Stalls, type Suspect } from '../../libs/workflow/src/worker/stalls';
-import { Sweeper } from '../../libs/workflow/src/worker/sweeper';
-import type { Command, Ending, GuardAnswers, PlainCommand, VerbCommand } from './model-commands';
-import { MEMBER_JOB, MODELLED, playOn, SUBJECT, type Stage } from './model-workflows';
-import { gate, type Suite, type TestApp } from './suite';
+import type { Suspect } from '../../libs/workflow/src/worker/stalls';
+import type { Ending, GuardAnswers, PlainCommand, VerbCommand } from './model-commands';
+import type { Process, Way } from './model-process';
+import { className, MEMBER_JOB, MODELLED, playOn, SUBJECT, type Stage } from './model-workflows';
+import { gate, type Suite } from './suite';
 
 /** What is executing, until the sequence lets it end. */
 interface Held<End> {
@@ -27,18 +18,14 @@ interface Held<End> {
   readonly done: Promise<unknown>;
 }
 
-type Way = (Command & { do: 'end' })['way'];
-
 const HOUR_MS = 3_600_000;
 
-/** The real thing: the package on PostgreSQL, in an application without a worker, moved one command at a time. */
+/** The real thing: the package on PostgreSQL, without a worker that would act by itself, moved one command at a time. */
 export class Real implements Stage {
   guards: GuardAnswers = LET_PASS;
-  private readonly parts: EngineParts;
-  private readonly runner: AttemptRunner;
-  private readonly wakeup = new Wakeup();
-  private readonly members: MemberQueue;
-  private readonly runs: WorkflowHandle[] = [];
+  private release = 0;
+  /** Their ids. */
+  private readonly runs: string[] = [];
   private readonly held: Held<Ending>[] = [];
   private readonly heldMembers: Held<{ fails: boolean }>[] = [];
   /** By attempt or member: where its body tells that it is there, and waits. */
@@ -46,15 +33,12 @@ export class Real implements Stage {
   private way: Way = 'by itself';
   private remembered: Suspect[] = [];
 
+  /** @param processes one of each release */
   constructor(
-    private readonly app: TestApp,
+    private readonly processes: readonly Process[],
     private readonly suite: Suite,
     private readonly variant: number,
   ) {
-    const parts = app.app.get<EngineParts>(ENGINE_PARTS);
-    this.parts = { ...parts, worker: { ...parts.worker, lease: HOUR_MS } };
-    this.runner = new AttemptRunner(this.parts);
-    this.members = new MemberQueue(this.parts, this.wakeup, () => undefined);
     playOn(this);
   }
 
@@ -82,15 +66,22 @@ export class Real implements Stage {
       case 'lose_member':
         return this.loseMember();
       case 'join':
-        return done((await join(this.parts, await this.newestRow())) !== null);
+        return done((await join(this.now.parts, await this.newestRow())) !== null);
       case 'deadline':
-        return done((await fireDeadline(this.parts, await this.newestRow())).fired);
+        return done((await fireDeadline(this.now.parts, await this.newestRow())).fired);
       case 'two_hours_pass':
         return this.leap();
-      case 'judge':
-        return this.judge(command.action, command.of === 'remembered' ? this.remembered : await this.lapsed());
+      case 'deploy':
+        this.release = command.release;
+        return 'done';
+      case 'judge': {
+        const suspects = command.of === 'remembered' ? this.remembered : await this.lapsed();
+        await this.now.declareStalled(suspects, command.action);
+        return 'done';
+      }
       case 'sweep':
-        return this.sweep(command.action);
+        await this.now.sweep(command.action);
+        return 'done';
       case 'signal':
       case 'pause':
       case 'resume':
@@ -100,8 +91,8 @@ export class Real implements Stage {
       case 'reschedule':
       case 'skip':
       case 'rerun': {
-        const run = this.runs.at(-1 - command.run);
-        return run ? this.verb(run, command).catch(refusal) : 'no such run';
+        const id = this.runs.at(-1 - command.run);
+        return id === undefined ? 'no such run' : this.verb(await this.workflows.find(id), command).catch(refusal);
       }
     }
   }
@@ -122,10 +113,10 @@ export class Real implements Stage {
       sql<{ workflow_id: string; names: string }>(
         `select workflow_id, string_agg(name, ' ' order by id) as names from workflow_events group by workflow_id`,
       ),
-      this.app.workflows.find(this.runs.at(-1)!.id),
+      this.workflows.find(this.runs.at(-1)!),
     ]);
     if (runs.length !== this.runs.length) return [`${runs.length} runs, of which ${this.runs.length} were started`];
-    return this.runs.flatMap(({ id }, index) => {
+    return this.runs.flatMap((id, index) => {
       const { status, current_step: step } = runs.find((run) => run.id === id)!;
       const actions = id === newest.id ? `; ${newest.availableActions.join(' ')}` : '';
       return [
@@ -144,6 +135,15 @@ export class Real implements Stage {
     await Promise.allSettled([...this.held, ...this.heldMembers].map((held) => held.done));
   }
 
+  /** The process of the release that was deployed last. */
+  private get now(): Process {
+    return this.processes[this.release];
+  }
+
+  private get workflows(): WorkflowService {
+    return this.now.app.workflows;
+  }
+
   private wait(key: string): Promise<any> {
     const body = this.bodies.get(key);
     if (!body) throw new Error(`Nobody expected a body of ${key} to run`);
@@ -153,12 +153,12 @@ export class Real implements Stage {
 
   private async start(key: string | null): Promise<string> {
     try {
-      const run = await this.app.workflows.start(MODELLED[this.variant], {
+      const run = await this.workflows.start(MODELLED[this.release][this.variant], {
         subject: SUBJECT,
         ...(key !== null && { idempotencyKey: key }),
       });
-      if (run.duplicateStart) return `run ${this.runs.findIndex(({ id }) => id === run.id)} again`;
-      return `run ${this.runs.push(run) - 1}`;
+      if (run.duplicateStart) return `run ${this.runs.indexOf(run.id)} again`;
+      return `run ${this.runs.push(run.id) - 1}`;
     } catch (error) {
       return refusal(error);
     }
@@ -172,7 +172,7 @@ export class Real implements Stage {
         return duplicateDelivery ? `${status} again` : status;
       }
       case 'rerun':
-        return `run ${this.runs.push(await run.rerun()) - 1}`;
+        return `run ${this.runs.push((await run.rerun()).id) - 1}`;
       case 'reschedule':
         return (await run.reschedule(new Date(Date.now() + (command.later ? HOUR_MS : -HOUR_MS)))).status;
       case 'resume_at':
@@ -190,54 +190,27 @@ export class Real implements Stage {
   private async claim(way: 'in a set' | 'by itself', guards: GuardAnswers): Promise<string> {
     this.guards = guards;
     if (way === 'by itself') return this.claimOne(await this.newestRow());
-    const { plain, guarded } = await this.claimSet({});
+    const { plain, guarded } = await this.now.claimStep(this.variant);
     if (plain.length + guarded.length > 1) return 'several steps of one run';
     if (guarded.length) return this.claimOne(guarded[0]);
     if (!plain.length) return 'nothing';
-    await this.hold({ attempt: this.attemptOf(plain[0]) });
+    await this.hold(this.now, { attempt: this.now.attemptOf(plain[0]) });
     return 'started';
   }
 
-  private claimSet(filter: Partial<ClaimFilter>) {
-    const definition = this.parts.registry.require(this.className);
-    const all = {
-      lanes: [{ queue: this.parts.settings.queue, priority: 0 }],
-      handlers: [definition.name],
-      plainSteps: definition.steps.filter(({ plain }) => plain).map(({ name }) => plainStepKey(definition.name, name)),
-      inHand: [],
-      ...filter,
-    };
-    return this.parts.database.engineConnect((connection) => claim(connection, all, this.parts.worker, 1));
-  }
-
-  private get className(): string {
-    return `Model ${this.variant}`;
-  }
-
   private async claimOne(due: { id: string; workflowId: string }): Promise<string> {
-    const claimed = await claimGuarded(this.parts, due);
+    const claimed = await claimGuarded(this.now.parts, due);
     if (claimed.kind === 'dropped') return 'nothing';
-    if (claimed.kind === 'started') await this.hold(claimed);
-    if (claimed.kind === 'threw') await this.run({ ...claimed, failure: claimed });
+    if (claimed.kind === 'started') await this.hold(this.now, claimed);
+    if (claimed.kind === 'threw') await this.run(this.now, { ...claimed, failure: claimed });
     return claimed.kind;
   }
 
-  private attemptOf(row: ClaimedRow): Attempt {
-    const workflow = this.parts.registry.get(row.handler)!;
-    const { id, workflow_id: workflowId, attempt, claim_no: claimNo, queue, priority } = row;
-    return new Attempt(
-      workflow,
-      workflow.definition.step(row.step_name)!,
-      { id, workflowId, attempt, claimNo, queue, priority },
-      { args: row.arguments, subject: { type: row.subject_type!, id: row.subject_id! } },
-    );
-  }
-
   /** Begins its body, and leaves it there. */
-  private async hold(begun: Begun): Promise<void> {
+  private async hold(process: Process, begun: Begun): Promise<void> {
     const { row, step } = begun.attempt;
     const key = `wf:${row.workflowId}:${step.name}:${row.attempt}`;
-    this.held.push(await this.begin(key, () => this.run(begun)));
+    this.held.push(await this.begin(key, () => this.run(process, begun)));
   }
 
   private async begin<End>(key: string, run: () => Promise<unknown>): Promise<Held<End>> {
@@ -249,20 +222,12 @@ export class Real implements Stage {
     return { key, ending, done: ended };
   }
 
-  private async run(begun: Begun): Promise<void> {
-    let next: Attempt | null = null;
-    await this.runner.run(begun, async (attempt, outcome) => {
-      const inSets = this.way !== 'by itself';
-      const goesOn = () => this.way === 'in place';
-      const queue = new SettlementQueue(this.parts, this.wakeup, new InHand(0), goesOn, inSets);
-      const answer = await queue.settle(attempt, outcome);
-      next = answer.next;
-      return answer.settlement;
-    });
-    if (next) await this.hold({ attempt: next });
+  private async run(process: Process, begun: Begun): Promise<void> {
+    const next = await process.run(begun, () => this.way);
+    if (next) await this.hold(process, { attempt: next });
   }
 
-  private async end({ which, way, ending }: Command & { do: 'end' }): Promise<string> {
+  private async end({ which, way, ending }: PlainCommand & { do: 'end' }): Promise<string> {
     if (!this.held.length) return 'nothing';
     const [held] = this.held.splice(which % this.held.length, 1);
     this.way = way;
@@ -272,25 +237,15 @@ export class Real implements Stage {
   }
 
   private async claimMember(): Promise<string> {
-    const { members } = await this.claimSet({ handlers: [MEMBER_JOB] });
-    const [row] = members;
+    const process = this.now;
+    const [row] = (await process.claimMember()).members;
     if (!row) return 'nothing';
-    const member = new Member(this.parts.registry.job(row.handler)!, {
-      id: row.id,
-      workflowId: row.workflow_id,
-      workflowName: row.workflow_class,
-      stepName: row.step_name,
-      claimNo: row.claim_no,
-      attempt: row.job_attempt,
-      args: row.job_args,
-    });
-    const run = () => runMember(this.parts, member).then((end) => this.members.settle(end));
-    this.heldMembers.push(await this.begin(row.id, run));
+    this.heldMembers.push(await this.begin(row.id, () => process.runMember(row)));
     const [{ attempt, member_index: index }] = await this.suite.sql(
       'select attempt, member_index from workflow_steps where id = $1',
       [row.id],
     );
-    return `${this.runs.findIndex(({ id }) => id === row.workflow_id)} ${row.step_name}#${attempt} [${index}]`;
+    return `${this.runs.indexOf(row.workflow_id)} ${row.step_name}#${attempt} [${index}]`;
   }
 
   private async endMember(which: number, fails: boolean): Promise<string> {
@@ -305,7 +260,7 @@ export class Real implements Stage {
       `delete from workflow_steps where id = (
          select m.id from workflow_steps m join workflow_steps s on s.id = m.parent_step_id and s.status = 'waiting'
          where m.workflow_id = $1 and m.status <> 'in_progress' order by m.member_index limit 1) returning id`,
-      [this.runs.at(-1)!.id],
+      [this.runs.at(-1)!],
     );
     return done((lost as unknown as [unknown[], number])[1] > 0);
   }
@@ -324,33 +279,14 @@ export class Real implements Stage {
 
   /** As another worker's judge of leases finds it. */
   private async lapsed(): Promise<Suspect[]> {
-    const { look } = leaseTexts(this.parts.database.tables);
-    const rows = await this.suite.sql<Suspect>(look, [randomUUID(), [this.className, MEMBER_JOB]]);
+    const { look } = leaseTexts(this.now.parts.database.tables);
+    const rows = await this.suite.sql<Suspect>(look, [randomUUID(), [className(this.variant), MEMBER_JOB]]);
     return rows.filter(({ id }) => id !== null);
-  }
-
-  private async judge(action: StallAction, suspects: readonly Suspect[]): Promise<string> {
-    await this.stalls(action).declareAll(suspects, 'lease');
-    return 'done';
-  }
-
-  private async sweep(action: StallAction): Promise<string> {
-    const parts = this.acting(action);
-    await new Sweeper(parts, this.runner, this.stalls(action), this.wakeup, new SchedulerRegistry()).sweep();
-    return 'done';
-  }
-
-  private stalls(action: StallAction): Stalls {
-    return new Stalls(this.acting(action), this.runner, (end) => this.members.settle(end));
-  }
-
-  private acting(stallAction: StallAction): EngineParts {
-    return { ...this.parts, settings: { ...this.parts.settings, stallAction } };
   }
 
   /** The newest attempt of the newest run. */
   private async newestRow(): Promise<{ id: string; workflowId: string }> {
-    const workflowId = this.runs.at(-1)!.id;
+    const workflowId = this.runs.at(-1)!;
     const [{ id }] = await this.suite.sql<{ id: string }>(
       'select max(id)::text as id from workflow_steps where workflow_id = $1 and member_index = -1',
       [workflowId],

@@ -1,14 +1,14 @@
 import {
   CancelIf,
-  FanOut,
   OnException,
-  Step,
   SubjectLoader,
   Workflow,
   WorkflowJob,
   WorkflowOf,
+  fanOut,
+  removedStep,
+  step,
   type BatchFailureAction,
-  type Ctx,
   type FanOutBatch,
   type JobContext,
   type JobHandler,
@@ -17,11 +17,21 @@ import {
   type StepContext,
   type TimeoutAction,
 } from 'nestjs-pg-workflows';
+type StepDeclaration = ReturnType<typeof step>;
+
 import type { Ending, GuardAnswers, Thrown } from './model-commands';
 
 /** In their order. `last` waits an hour, `two` may take five. */
-export const STEP_NAMES = ['one', 'two', 'gate', 'fan', 'last'] as const;
+export const STEP_NAMES = ['one', 'two', 'gate', 'fan', 'extra', 'last'] as const;
 export type StepName = (typeof STEP_NAMES)[number];
+
+/** What is not a step like any other from one release of the class to the next: a gravestone, or not declared. */
+export type Release = Readonly<Partial<Record<StepName, 'removed' | 'undeclared'>>>;
+export const RELEASES: readonly Release[] = [
+  { extra: 'undeclared' },
+  { two: 'removed', gate: 'removed', fan: 'removed' },
+  { two: 'undeclared', gate: 'undeclared', fan: 'undeclared' },
+];
 
 /** What the classes differ in. */
 export interface Variant {
@@ -138,11 +148,30 @@ function skips(): boolean {
   return skip;
 }
 
-function classOf({ onTimeout, onBatchFailure, terminalAction, guarded }: Variant, index: number) {
-  const name = `Model ${index}`;
+function stepsOf({ onTimeout, onBatchFailure, guarded }: Variant, release: Release) {
+  const steps: Record<StepName, StepDeclaration> = {
+    one: step('one', (ctx) => perform(ctx)),
+    two: step('two', (ctx) => perform(ctx), { timeout: '5 hours' }),
+    gate: step('gate', (ctx) => perform(ctx), {
+      waitFor: Fitting,
+      skipIf: skips,
+      ...(onTimeout && { waitTimeout: '1 hour', onTimeout }),
+    }),
+    fan: fanOut('fan', perform, { onBatchFailure }),
+    extra: step('extra', (ctx) => perform(ctx)),
+    last: step('last', (ctx) => perform(ctx), { wait: '1 hour', transactional: guarded }),
+  };
+  return STEP_NAMES.filter((name) => release[name] !== 'undeclared').map((name) =>
+    release[name] === 'removed' ? removedStep(name) : steps[name],
+  );
+}
+
+function classOf(variant: Variant, name: string, release: Release) {
+  const { terminalAction, guarded } = variant;
   @Workflow({
     name,
     subject: Subject,
+    steps: stepsOf(variant, release),
     onException: [
       { matching: Flaky, action: 'reattempt', maxReattempts: 2, terminalAction },
       { matching: 'Fatal', action: 'cancel' },
@@ -150,31 +179,6 @@ function classOf({ onTimeout, onBatchFailure, terminalAction, guarded }: Variant
     ],
   })
   class Modelled extends WorkflowOf<Subject> {
-    @Step()
-    one(ctx: Ctx<this>) {
-      return perform(ctx);
-    }
-
-    @Step({ timeout: '5 hours' })
-    two(ctx: Ctx<this>) {
-      return perform(ctx);
-    }
-
-    @Step({ waitFor: Fitting, skipIf: skips, ...(onTimeout && { waitTimeout: '1 hour', onTimeout }) })
-    gate(ctx: StepContext) {
-      return perform(ctx);
-    }
-
-    @FanOut({ onBatchFailure })
-    fan(ctx: StepContext, batch: FanOutBatch) {
-      return perform(ctx, batch);
-    }
-
-    @Step({ wait: '1 hour', transactional: guarded })
-    last(ctx: Ctx<this>) {
-      return perform(ctx);
-    }
-
     @OnException(Handled)
     handle({ verb }: Handled, ctx: StepContext) {
       if (verb) ctx[verb]();
@@ -194,7 +198,18 @@ function classOf({ onTimeout, onBatchFailure, terminalAction, guarded }: Variant
   return Guarded;
 }
 
-/** The class of each variant. */
-export const MODELLED = VARIANTS.map(classOf);
+/** The name of a variant's class, in every release. */
+export function className(variant: number): string {
+  return `Model ${variant}`;
+}
+
+/** The class of each variant, release by release. */
+export const MODELLED = RELEASES.map((release) =>
+  VARIANTS.map((variant, index) => classOf(variant, className(index), release)),
+);
 export const MEMBER_JOB = Member.name;
-export const MODEL_PROVIDERS = [...MODELLED, Member, Subjects];
+
+/** What an application of that release declares. */
+export function providersOf(release: number) {
+  return [...MODELLED[release], Member, Subjects];
+}

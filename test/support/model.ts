@@ -1,5 +1,5 @@
 import type { Ending, GuardAnswers, PlainCommand, Thrown, VerbCommand } from './model-commands';
-import { STEP_NAMES, type StepName, type Variant } from './model-workflows';
+import { RELEASES, STEP_NAMES, type Release, type StepName, type Variant } from './model-workflows';
 import type { StallAction } from 'nestjs-pg-workflows';
 
 /*
@@ -66,6 +66,8 @@ interface Run {
 interface Held {
   readonly run: Run;
   readonly row: Row;
+  /** Of the process that it is in. */
+  readonly release: Release;
 }
 
 /** What has lost its worker, as somebody saw it. */
@@ -77,6 +79,7 @@ interface Lapsed {
 export class Model {
   private readonly runs: Run[] = [];
   private readonly held: Held[] = [];
+  private release = RELEASES[0];
   private remembered: Lapsed = { rows: [], tries: [] };
   private readonly heldMembers: { readonly member: Member; readonly tries: number }[] = [];
 
@@ -103,6 +106,9 @@ export class Model {
         return this.deadline(this.newest);
       case 'two_hours_pass':
         return this.leap();
+      case 'deploy':
+        this.release = RELEASES[command.release];
+        return 'done';
       case 'judge':
         return this.judge(command.action, command.of === 'remembered' ? this.remembered : this.lapsed());
       case 'sweep':
@@ -150,9 +156,11 @@ export class Model {
     const row = rowOf(this.newest);
     const guards = { cancel: false, skip: false, throws: null };
     const live = this.held.findIndex((held) => held.row === row);
-    if (status === 'paused' && row.step === 'gate' && row.status === 'failed')
-      return { do: 'resume_at', run: 0, step: 'fan' };
+    const strange = row.step in this.release;
+    if (status === 'paused' && !isOpen(row) && (strange || row.step === 'gate'))
+      return { do: 'resume_at', run: 0, step: 'last' };
     if (status === 'paused') return { do: 'resume', run: 0 };
+    if (status === 'waiting' && strange) return { do: 'sweep', action: 'pause' };
     if (row.status === 'scheduled')
       return row.due ? { do: 'claim', way: 'in a set', guards } : { do: 'two_hours_pass' };
     if (row.status === 'in_progress') {
@@ -167,7 +175,7 @@ export class Model {
   }
 
   /** Lets go what is still at work, one after the other; null: nothing is. */
-  release(): PlainCommand | null {
+  letGo(): PlainCommand | null {
     if (this.held.length) return { do: 'end', which: 0, way: 'by itself', ending: { how: 'return', members: 0 } };
     return this.heldMembers.length ? { do: 'end_member', which: 0, fails: false } : null;
   }
@@ -208,10 +216,12 @@ export class Model {
         run.events.push('paused');
         break;
       case 'resume':
+        if (!isOpen(row) && row.status !== 'failed' && after(row.step, this.release) === undefined)
+          return 'StepNotDefinedError';
         this.resume(run, row);
         break;
       case 'resume_at':
-        if (command.step === 'nowhere') return 'StepNotDefinedError';
+        if (command.step === 'nowhere' || command.step in this.release) return 'StepNotDefinedError';
         if (isOpen(row)) close(row, 'cancelled', null);
         run.status = 'ready';
         run.events.push('resumed');
@@ -230,6 +240,7 @@ export class Model {
         run.events.push('rescheduled');
         break;
       case 'skip':
+        if (after(row.step, this.release) === undefined) return 'StepNotDefinedError';
         this.endRow(run, row, 'skipped');
         break;
       case 'rerun': {
@@ -261,7 +272,7 @@ export class Model {
       case 'completed':
       case 'skipped':
       case 'cancelled': {
-        const next = after(row.step);
+        const next = after(row.step, this.release)!;
         if (next === null) return endRun(run, 'finished');
         run.status = 'ready';
         // AMB-08: from the end of the step before.
@@ -280,7 +291,7 @@ export class Model {
     }
     if (isEnded(run)) return 'NotOngoingError';
     const row = rowOf(run);
-    const asked = row.status === 'waiting' && !row.batch && name === 'go';
+    const asked = row.status === 'waiting' && !row.batch && !(row.step in this.release) && name === 'go';
     if (asked && payload === 'breaks the matcher') return 'Boom';
     const signal: Signal = { name, payload, key, status: 'pending', by: null };
     run.signals.push(signal);
@@ -306,6 +317,11 @@ export class Model {
     const run = this.newest;
     const row = rowOf(run);
     if (run.status !== 'ready' || !row.due) return 'nothing';
+    // REN-01, REN-03: nobody is asked.
+    if (row.step in this.release) {
+      this.leave(run, row);
+      return 'ended';
+    }
     const waits = row.step === 'gate';
     if (throws && (this.variant.guarded || waits)) return this.threw(run, row, throws);
     if (cancel && this.variant.guarded) {
@@ -338,12 +354,22 @@ export class Model {
     return 'started';
   }
 
-  private started(run: Run, row: Row): void {
+  /** REN-01, REN-03, AMB-21. */
+  private leave(run: Run, row: Row): void {
+    if (this.release[row.step] === 'removed') this.endRow(run, row, 'skipped');
+    else this.endRow(run, row, 'paused', { error: 'StepNotDefinedError' });
+  }
+
+  private started(run: Run, row: Row, release = this.release): void {
     row.status = 'in_progress';
     row.age = 0;
     run.status = 'performing';
     run.events.push('step_started');
-    this.held.push({ run, row });
+    this.held.push({ run, row, release });
+  }
+
+  private isPlain(step: StepName): boolean {
+    return !this.variant.guarded && ['one', 'two', 'extra', 'last'].includes(step);
   }
 
   private threw(run: Run, row: Row, thrown: Thrown): string {
@@ -356,42 +382,52 @@ export class Model {
 
   private end(which: number, ending: Ending, inPlace: boolean): string {
     if (!this.held.length) return 'nothing';
-    const [{ run, row }] = this.held.splice(which % this.held.length, 1);
+    const [{ run, row, release }] = this.held.splice(which % this.held.length, 1);
     if (row.status !== 'in_progress') {
       run.events.push('late_completion_ignored');
       return 'done';
     }
     if (ending.how === 'throw') {
-      this.endOnError(run, row, ending.thrown);
+      this.endOnError(run, row, ending.thrown, release);
     } else if (ending.how === 'return' && row.step === 'fan') {
-      this.openBatch(run, row, ending.members);
+      this.openBatch(run, row, ending.members, release);
     } else if (ending.how === 'return') {
-      const goesOn = inPlace && !this.variant.guarded && row.step === 'one' && run.status === 'performing';
-      this.endRow(run, row, 'completed');
-      if (goesOn) this.started(run, rowOf(run));
+      const next = after(row.step, release);
+      const goesOn =
+        inPlace &&
+        run.status === 'performing' &&
+        this.isPlain(row.step) &&
+        next != null &&
+        next !== 'last' &&
+        this.isPlain(next);
+      this.endRow(run, row, 'completed', { release });
+      if (goesOn) this.started(run, rowOf(run), release);
     } else {
-      this.endRow(run, row, OUTCOME[ending.how], { later: ending.how === 'reattempt' && ending.later });
+      this.endRow(run, row, OUTCOME[ending.how], { later: ending.how === 'reattempt' && ending.later, release });
     }
     return 'done';
   }
 
   /** EXC-05 to EXC-12, AMB-45. */
-  private endOnError(run: Run, row: Row, thrown: Thrown): void {
+  private endOnError(run: Run, row: Row, thrown: Thrown, release = this.release): void {
     const { error } = thrown;
     switch (error) {
       case 'Boom':
-        return this.endRow(run, row, 'paused', { error });
+        return this.endRow(run, row, 'paused', { error, release });
       case 'Fatal':
-        return this.endRow(run, row, 'cancelled', { error });
+        return this.endRow(run, row, 'cancelled', { error, release });
       case 'Ignorable':
-        return this.endRow(run, row, 'skipped', { error });
+        return this.endRow(run, row, 'skipped', { error, release });
       case 'Handled':
-        return this.endRow(run, row, OUTCOME[thrown.verb ?? 'pause'], { error });
+        return this.endRow(run, row, OUTCOME[thrown.verb ?? 'pause'], { error, release });
       case 'Flaky': {
         const before = run.rows.filter(({ step, attempt }) => step === row.step && attempt < row.attempt).toReversed();
         const others = before.findIndex(({ outcome }) => outcome !== 'reattempted');
         const reattempts = others < 0 ? before.length : others;
-        return this.endRow(run, row, reattempts < 2 ? 'reattempted' : OUTCOME[this.variant.terminalAction], { error });
+        return this.endRow(run, row, reattempts < 2 ? 'reattempted' : OUTCOME[this.variant.terminalAction], {
+          error,
+          release,
+        });
       }
     }
   }
@@ -401,7 +437,11 @@ export class Model {
     run: Run,
     row: Row,
     outcome: Outcome,
-    { error = null, later = false }: { error?: string | null; later?: boolean } = {},
+    {
+      error = null,
+      later = false,
+      release = this.release,
+    }: { error?: string | null; later?: boolean; release?: Release } = {},
   ): void {
     const paused = run.status === 'paused';
     row.error = error;
@@ -411,7 +451,7 @@ export class Model {
         close(row, outcome, outcome);
         consume(run, row.step);
         run.events.push(outcome === 'completed' ? 'step_completed' : 'step_skipped');
-        const next = after(row.step);
+        const next = after(row.step, release)!;
         if (next === null) return endRun(run, 'finished');
         if (!paused) run.status = 'ready';
         return this.open(run, next, next !== 'last');
@@ -460,7 +500,7 @@ export class Model {
 
   private deadline(run: Run): string {
     const row = rowOf(run);
-    if (run.status !== 'waiting' || row.deadline !== 'passed') return 'nothing';
+    if (run.status !== 'waiting' || row.deadline !== 'passed' || row.step in this.release) return 'nothing';
     run.events.push('wait_timed_out');
     switch (this.variant.onTimeout) {
       case 'pause':
@@ -470,6 +510,7 @@ export class Model {
         this.endRow(run, row, 'cancelled');
         break;
       case 'skip':
+        if (after(row.step, this.release) === undefined) return 'StepNotDefinedError';
         this.endRow(run, row, 'skipped');
         break;
       case 'run':
@@ -490,7 +531,7 @@ export class Model {
 
   // FAN
 
-  private openBatch(run: Run, row: Row, size: number): void {
+  private openBatch(run: Run, row: Row, size: number, release: Release): void {
     run.events.push('fan_out_opened');
     const members = Array.from({ length: size }, (_, index): Member => {
       const name = `${this.runs.indexOf(run)} ${label(row)} [${index}]`;
@@ -499,7 +540,7 @@ export class Model {
     row.batch = { size, members };
     if (size === 0) {
       run.events.push('fan_out_finished');
-      return this.endRow(run, row, 'completed');
+      return this.endRow(run, row, 'completed', { release });
     }
     row.status = 'waiting';
     if (run.status !== 'paused') run.status = 'waiting';
@@ -547,8 +588,10 @@ export class Model {
     const gone = row.batch.members.length < row.batch.size;
     const failed = row.batch.members.some(({ status }) => status === 'failed');
     const error = 'FanOutFailedError';
-    if (gone) this.endRow(run, row, 'paused', { error });
-    else if (failed) this.endRow(run, row, OUTCOME[this.variant.onBatchFailure], { error });
+    if (this.release.fan === 'undeclared') this.leave(run, row);
+    else if (gone) this.endRow(run, row, 'paused', { error });
+    else if (failed)
+      this.endRow(run, row, OUTCOME[this.release.fan ? 'pause' : this.variant.onBatchFailure], { error });
     else this.endRow(run, row, 'completed');
     return 'done';
   }
@@ -590,9 +633,12 @@ export class Model {
   private sweep(action: StallAction): string {
     for (const run of this.runs) {
       const row = rowOf(run);
-      if (row.age * 2 > (row.step === 'two' ? 5 : 1)) this.stall(run, action);
+      if (row.age * 2 > (row.step === 'two' && !this.release.two ? 5 : 1)) this.stall(run, action);
     }
     for (const member of this.members) if (member.status === 'in_progress' && member.age >= 1) failTry(member);
+    for (const run of this.runs) {
+      if (run.status === 'waiting' && rowOf(run).step in this.release) this.leave(run, rowOf(run));
+    }
     for (const run of this.runs) {
       const { batch } = rowOf(run);
       if (batch && (batch.members.length < batch.size || batch.members.every(({ age }) => age >= 1))) this.join(run);
@@ -604,7 +650,8 @@ export class Model {
     const row = rowOf(run);
     if (row.status !== 'in_progress') return;
     run.events.push('stall_detected');
-    this.endRow(run, row, action === 'pause' ? 'paused' : OUTCOME[action], { error: 'StepStalledError' });
+    const outcome = action === 'reattempt' && row.step in this.release ? 'paused' : OUTCOME[action];
+    this.endRow(run, row, outcome, { error: 'StepStalledError' });
   }
 }
 
@@ -632,8 +679,10 @@ function isEnded({ status }: Run): boolean {
   return status === 'finished' || status === 'cancelled';
 }
 
-function after(step: StepName): StepName | null {
-  return STEP_NAMES[STEP_NAMES.indexOf(step) + 1] ?? null;
+/** REN-08; null: it is the last. Undefined: nobody knows. */
+function after(step: StepName, release: Release): StepName | null | undefined {
+  if (release[step] === 'undeclared') return undefined;
+  return STEP_NAMES.slice(STEP_NAMES.indexOf(step) + 1).find((name) => !(name in release)) ?? null;
 }
 
 function close(row: Row, status: Row['status'], outcome: Outcome | null): void {

@@ -28,7 +28,7 @@ const LOOK_MS = 20;
 
 /** @param {object} message to the test that started this process */
 function tell(message) {
-  if (process.env.REMOTE_WORKER) process.send?.(message);
+  if (process.env.REMOTE_WORKER && process.connected) process.send?.(message);
 }
 
 /**

@@ -63,6 +63,8 @@ async function withinTime<T>(
         () => reject(error),
       );
     }, settings.guardTimeout);
+    // After a stop, code that never ends must not keep the process either; until then connections do.
+    timer.unref();
   });
   const answer = ask();
   await Promise.race([answer, late]).catch(() => undefined);

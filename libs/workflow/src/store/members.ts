@@ -171,6 +171,23 @@ export function settleMembers(
   ]);
 }
 
+const STORED = statement(
+  'stored_ends',
+  (t) => `select s.id, s.parent_step_id, s.workflow_id, s.status, s.queue, s.priority
+  from unnest($1::bigint[], $2::int[], $3::text[]) as g(id, claim_no, status) join ${t.steps} s on s.id = g.id
+  where s.claim_no = g.claim_no and s.status = g.status and s.parent_step_id is not null`,
+);
+
+/** Those of the ends that are stored: sent before, and the answer was lost. */
+export function storedEnds(connection: Connection, ends: readonly MemberEnd[]): Promise<SettledMember[]> {
+  const column = <T>(value: (end: MemberEnd) => T) => padded(ends.map(value));
+  return connection.run(STORED, [
+    column(({ id }) => id),
+    column(({ claimNo }) => claimNo),
+    column(({ status }) => status),
+  ]);
+}
+
 /**
  * Whether a member is still open. Probed from the end of the index: from its front, entries that an old snapshot keeps alive would be
  * walked one by one (30 ms against 0.02 after 100,000 members).

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { sqlStateOf } from '../store/database.js';
 import { patiently } from '../store/patience.js';
-import { hasOpenMember, settleMembers, type MemberEnd, type SettledMember } from '../store/members.js';
+import { hasOpenMember, settleMembers, storedEnds, type MemberEnd, type SettledMember } from '../store/members.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 
@@ -71,12 +71,23 @@ export class MemberQueue {
     for (const { end, done } of set) done(stored.has(end.id));
   }
 
+  /** Sent again after an answer that was lost, it finds nothing to do: what was stored the first time is looked up. */
   private send(set: readonly Waiting[]): Promise<SettledMember[]> {
     const ends = set.map(({ end }) => end);
-    return patiently(this.parts.database, () =>
-      this.parts.database.engineConnect((connection) =>
-        settleMembers(connection, ends, this.parts.settings.stallThreshold),
-      ),
+    const { database, settings } = this.parts;
+    return patiently(database, (doubtful) =>
+      database.engineConnect(async (connection) => {
+        const settled = await settleMembers(connection, ends, settings.stallThreshold);
+        if (!doubtful || settled.length === ends.length) return settled;
+        const stored = new Set(settled.map(({ id }) => id));
+        return [
+          ...settled,
+          ...(await storedEnds(
+            connection,
+            ends.filter(({ id }) => !stored.has(id)),
+          )),
+        ];
+      }),
     );
   }
 

@@ -1,0 +1,120 @@
+import { SchedulerRegistry } from '@nestjs/schedule';
+import type { StallAction } from 'nestjs-pg-workflows';
+import { Attempt } from '../../libs/workflow/src/engine/attempt';
+import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
+import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
+import { Member, runMember } from '../../libs/workflow/src/engine/member';
+import {
+  claim,
+  plainStepKey,
+  type ClaimedMember,
+  type ClaimedRow,
+  type Claims,
+} from '../../libs/workflow/src/store/claim';
+import { Wakeup } from '../../libs/workflow/src/store/wakeup';
+import { InHand } from '../../libs/workflow/src/worker/in-hand';
+import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
+import { SettlementQueue } from '../../libs/workflow/src/worker/settlement-queue';
+import { Stalls, type Suspect } from '../../libs/workflow/src/worker/stalls';
+import { Sweeper } from '../../libs/workflow/src/worker/sweeper';
+import type { Command } from './model-commands';
+import { className, MEMBER_JOB } from './model-workflows';
+import type { TestApp } from './suite';
+
+/** How an outcome is settled. */
+export type Way = (Command & { do: 'end' })['way'];
+
+const HOUR_MS = 3_600_000;
+
+/** What a worker's process has, of one release, each part moved by hand. */
+export class Process {
+  readonly parts: EngineParts;
+  private readonly runner: AttemptRunner;
+  private readonly wakeup = new Wakeup();
+  private readonly members: MemberQueue;
+
+  constructor(readonly app: TestApp) {
+    const parts = app.app.get<EngineParts>(ENGINE_PARTS);
+    this.parts = { ...parts, worker: { ...parts.worker, lease: HOUR_MS } };
+    this.runner = new AttemptRunner(this.parts);
+    this.members = new MemberQueue(this.parts, this.wakeup, () => undefined);
+  }
+
+  /** Claims a due step of the variant's class, in a set. */
+  claimStep(variant: number): Promise<Claims> {
+    const { name, steps } = this.parts.registry.require(className(variant));
+    return this.claim(name, steps.filter(({ plain }) => plain).map((step) => plainStepKey(name, step.name))); // prettier-ignore
+  }
+
+  claimMember(): Promise<Claims> {
+    return this.claim(MEMBER_JOB, []);
+  }
+
+  attemptOf(row: ClaimedRow): Attempt {
+    const workflow = this.parts.registry.get(row.handler)!;
+    const { id, workflow_id: workflowId, attempt, claim_no: claimNo, queue, priority } = row;
+    return new Attempt(
+      workflow,
+      workflow.definition.step(row.step_name)!,
+      { id, workflowId, attempt, claimNo, queue, priority },
+      { args: row.arguments, subject: { type: row.subject_type!, id: row.subject_id! } },
+    );
+  }
+
+  /** Runs an attempt to its end, which is settled as `wayOf` says by then. Answers with the next one, when it went on in place. */
+  async run(begun: Begun, wayOf: () => Way): Promise<Attempt | null> {
+    let next: Attempt | null = null;
+    await this.runner.run(begun, async (attempt, outcome) => {
+      const way = wayOf();
+      const settlements = new SettlementQueue(
+        this.parts,
+        this.wakeup,
+        new InHand(0),
+        () => way === 'in place',
+        way !== 'by itself',
+      );
+      const answer = await settlements.settle(attempt, outcome);
+      next = answer.next;
+      return answer.settlement;
+    });
+    return next;
+  }
+
+  /** Runs a member's try to its end. Answers whether that was still wanted. */
+  async runMember(row: ClaimedMember): Promise<boolean> {
+    const member = new Member(this.parts.registry.job(row.handler)!, {
+      id: row.id,
+      workflowId: row.workflow_id,
+      workflowName: row.workflow_class,
+      stepName: row.step_name,
+      claimNo: row.claim_no,
+      attempt: row.job_attempt,
+      args: row.job_args,
+    });
+    return this.members.settle(await runMember(this.parts, member));
+  }
+
+  async declareStalled(suspects: readonly Suspect[], action: StallAction): Promise<void> {
+    await this.stalls(action).declareAll(suspects, 'lease');
+  }
+
+  async sweep(action: StallAction): Promise<void> {
+    const scheduler = new SchedulerRegistry();
+    await new Sweeper(this.acting(action), this.runner, this.stalls(action), this.wakeup, scheduler).sweep();
+  }
+
+  private claim(handler: string, plainSteps: readonly string[]): Promise<Claims> {
+    const { database, settings, worker } = this.parts;
+    const filter = { lanes: [{ queue: settings.queue, priority: 0 }], handlers: [handler], plainSteps, inHand: [] };
+    return database.engineConnect((connection) => claim(connection, filter, worker, 1));
+  }
+
+  /** A new one each time: it passes over for a while what it could not declare. */
+  private stalls(action: StallAction): Stalls {
+    return new Stalls(this.acting(action), this.runner, (end) => this.members.settle(end));
+  }
+
+  private acting(stallAction: StallAction): EngineParts {
+    return { ...this.parts, settings: { ...this.parts.settings, stallAction } };
+  }
+}
