@@ -109,11 +109,11 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     },
     'the look for lanes': { indexes: ['workflow_steps_claim'], send: lanesInUse },
     'the settlement of one row': {
-      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => settle(connection, settlements(1), WORKER),
     },
     'the settlement of 100 rows': {
-      indexes: ['workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => settle(connection, settlements(100), WORKER),
     },
     'the lock of a run': { indexes: ['workflows_pkey'], send: (connection) => lockRun(connection, run().id) },

@@ -13,7 +13,7 @@ export const AT_ONCE = 24;
 type Serial = ReadonlyMap<Scene, ReadonlyMap<string, string>>;
 
 /** What came of races. */
-export interface Raced {
+interface Raced {
   /** What neither order leaves, in words. */
   readonly odd: string[];
   /** How often it could be told which of the two came first. */

@@ -5,7 +5,7 @@ import { SCENES, type Scene } from './race-scenes';
 /** `alone`: what is done here, by itself. */
 export type Turn = 'here' | 'there' | 'alone';
 
-export interface Order {
+interface Order {
   readonly name: string;
   readonly turns: readonly Turn[];
 }

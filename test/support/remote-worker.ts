@@ -35,12 +35,16 @@ export class RemoteWorker {
   readonly ended: Promise<Ended>;
   private readonly messages: Message[] = [];
   private text = '';
+  private readyAt = 0;
 
   private constructor(private readonly child: ChildProcess) {
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.setEncoding('utf8').on('data', (chunk: string) => (this.text += chunk));
     }
-    child.on('message', (message) => this.messages.push(message as Message));
+    child.on('message', (message: Message) => {
+      if (message.kind === 'ready') this.readyAt = Date.now();
+      this.messages.push(message);
+    });
     this.ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal }));
   }
 
@@ -68,13 +72,11 @@ export class RemoteWorker {
     return this.text;
   }
 
-  /** Its clock as it began to work, in milliseconds ahead of ours. */
-  async ahead(): Promise<number> {
-    const ready = await this.says((message) => message.kind === 'ready');
-    return ready.kind === 'ready' ? ready.now - this.startedAt : 0;
+  /** By how many milliseconds its clock was ahead of ours as it began to work. */
+  get ahead(): number {
+    const ready = this.messages.find((message) => message.kind === 'ready')!;
+    return ready.now - this.readyAt;
   }
-
-  private readonly startedAt = Date.now();
 
   /** Waits until the run's code (a body, a guard, a job) is at work there. */
   async reached(...runs: readonly WorkflowHandle[]): Promise<void> {

@@ -12,6 +12,7 @@ globalThis.Date = /** @type {DateConstructor} */ (
       else super(RealDate.now() + shift);
     }
 
+    /** @override */
     static now() {
       return RealDate.now() + shift;
     }

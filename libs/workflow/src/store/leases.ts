@@ -70,8 +70,8 @@ export interface ServerIdentity {
   readonly timeline: string;
 }
 
-/** An attempt, or a fan-out's member, whose lease has lapsed. */
-export interface LapsedRow {
+/** An attempt, or a fan-out's member, that somebody takes for stalled. */
+export interface SuspectRow {
   readonly id: string;
   readonly workflow_id: string;
   readonly claim_no: number;
@@ -79,6 +79,10 @@ export interface LapsedRow {
   readonly handler: string;
   readonly member: boolean;
   readonly job_attempt: number;
+}
+
+/** One whose lease has lapsed. */
+export interface LapsedRow extends SuspectRow {
   readonly lease: string;
 }
 

@@ -68,6 +68,10 @@ with given as materialized (
       current_step = coalesce(c.next_step, w.current_step), updated_at = statement_timestamp(),
       ended_at = case when c.next_step is null then statement_timestamp() end
   from closed c where w.id = c.workflow_id
+), consumed as (
+  -- Which steps hold signals is not for the class to say: it may have lost them since.
+  update ${t.signals} g set status = 'consumed', consumed_at = statement_timestamp()
+  where g.workflow_id = any(array(select c.workflow_id from closed c where c.next_step is null)) and g.status = 'claimed'
 ), trail as (
   insert into ${t.events} (workflow_id, step_id, name, actor)
   select workflow_id, id, 'step_completed', 'system' from closed

@@ -1,4 +1,5 @@
 import type { Connection } from './connection.js';
+import type { SuspectRow } from './leases.js';
 import { statement } from './statement.js';
 
 /** Rows of one page. */
@@ -8,13 +9,6 @@ export const PAGE = 100;
 export interface SweptRow {
   readonly id: string;
   readonly workflow_id: string;
-}
-
-export interface HungRow extends SweptRow {
-  readonly claim_no: number;
-  readonly handler: string;
-  readonly member: boolean;
-  readonly job_attempt: number;
 }
 
 /** As the claim puts class and step together: see `plainStepKey`. */
@@ -39,7 +33,7 @@ export function hungRows(
   timeouts: readonly { readonly key: string; readonly ms: number }[],
   threshold: number,
   after: string,
-): Promise<HungRow[]> {
+): Promise<SuspectRow[]> {
   return connection.run(HUNG, [
     handlers,
     timeouts.map(({ key }) => key),

@@ -145,11 +145,9 @@ export class SettlementQueue {
   }
 }
 
-/** A return that holds no signal, opens no batch, and ends no run in which a step may hold a signal. */
-function isUsual({ workflow, step, gate, batch }: Attempt, { kind, error }: Outcome): boolean {
-  if (kind !== 'completed' || error || gate || batch) return false;
-  const { steps } = workflow.definition;
-  return workflow.definition.after(step.name) !== null || steps.every(({ waitFor }) => waitFor === null);
+/** A return that holds no signal and opens no batch. */
+function isUsual({ gate, batch }: Attempt, { kind, error }: Outcome): boolean {
+  return kind === 'completed' && !error && !gate && !batch;
 }
 
 function isDueAtOnce({

@@ -3,20 +3,10 @@ import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { declareStalled, stalledMember } from '../engine/stall.js';
 import type { StallDetection } from '../observe/channels.js';
+import type { SuspectRow } from '../store/leases.js';
 import type { MemberEnd } from '../store/members.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
-
-/** An attempt, or a fan-out's member, that somebody takes for stalled. */
-export interface Suspect {
-  readonly id: string;
-  readonly workflow_id: string;
-  readonly claim_no: number;
-  /** Its class; a member's job. */
-  readonly handler: string;
-  readonly member: boolean;
-  readonly job_attempt: number;
-}
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
@@ -38,14 +28,14 @@ export class Stalls {
   ) {}
 
   /** Rows whose lease has lapsed. While some are being judged, others wait for the next look. */
-  lapsed(rows: readonly Suspect[]): void {
+  lapsed(rows: readonly SuspectRow[]): void {
     if (this.working || this.stopped) return;
     this.working = this.declareAll(rows, 'lease').finally(() => {
       this.working = undefined;
     });
   }
 
-  async declareAll(rows: readonly Suspect[], detection: StallDetection): Promise<void> {
+  async declareAll(rows: readonly SuspectRow[], detection: StallDetection): Promise<void> {
     this.forgetOld();
     for (const row of rows) {
       if (this.stopped) return;
@@ -58,7 +48,7 @@ export class Stalls {
     await this.working;
   }
 
-  private async declare(row: Suspect, detection: StallDetection): Promise<void> {
+  private async declare(row: SuspectRow, detection: StallDetection): Promise<void> {
     try {
       const done = row.member ? await this.declareMember(row, detection) : await this.declareAttempt(row, detection);
       if (done) this.left.delete(keyOf(row));
@@ -71,14 +61,14 @@ export class Stalls {
     }
   }
 
-  private async declareAttempt(row: Suspect, detection: StallDetection): Promise<boolean> {
+  private async declareAttempt(row: SuspectRow, detection: StallDetection): Promise<boolean> {
     const { id, workflow_id: workflowId, claim_no: claimNo } = row;
     const { stalled, report } = await declareStalled(this.parts, { id, workflowId, claimNo }, detection);
     if (report) await this.runner.report(report.error, report.context);
     return stalled;
   }
 
-  private async declareMember(row: Suspect, detection: StallDetection): Promise<boolean> {
+  private async declareMember(row: SuspectRow, detection: StallDetection): Promise<boolean> {
     const { id, claim_no: claimNo, handler: job, job_attempt: attempt } = row;
     const end = stalledMember(this.parts, { id, claimNo, job, attempt }, detection);
     if (!end || !(await this.settleMember(end))) return false;
@@ -88,7 +78,7 @@ export class Stalls {
     return true;
   }
 
-  private leave(row: Suspect): void {
+  private leave(row: SuspectRow): void {
     const before = this.left.get(keyOf(row))?.pause;
     const pause = before === undefined ? FIRST_PAUSE_MS : Math.min(before * 2, LONGEST_PAUSE_MS);
     this.left.set(keyOf(row), { until: monotonic() + pause, pause });
@@ -101,6 +91,6 @@ export class Stalls {
   }
 }
 
-function keyOf({ id, claim_no }: Suspect): string {
+function keyOf({ id, claim_no }: SuspectRow): string {
   return `${id}:${claim_no}`;
 }
