@@ -1,5 +1,6 @@
 import { Controller, Get, Inject, Injectable, type ModuleMetadata, type Type } from '@nestjs/common';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
+import { WorkflowConfigurationError } from './errors.js';
 import { forbiddenPairs, laneAges, type ForbiddenPair } from './store/sweep.js';
 import { monotonic } from './worker/monotonic.js';
 import { WorkflowRuntime } from './workflow.runtime.js';
@@ -138,10 +139,22 @@ interface Terminus {
   readonly HealthCheck: () => MethodDecorator;
 }
 
+function terminus(): Terminus {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an optional peer
+    return require('@nestjs/terminus') as Terminus;
+  } catch (error) {
+    throw new WorkflowConfigurationError(
+      'WorkflowModule: "healthPath" needs @nestjs/terminus, which could not be loaded: npm install @nestjs/terminus, or leave "healthPath" out ' +
+        'and use WorkflowHealthIndicator in a controller of your own.',
+      { cause: error },
+    );
+  }
+}
+
 /** `GET <path>`, answered by Terminus: 200 when all is up, else 503. */
 export function healthEndpoint(path: string): Required<Pick<ModuleMetadata, 'imports' | 'controllers'>> {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an optional peer
-  const { TerminusModule, HealthCheckService, HealthCheck } = require('@nestjs/terminus') as Terminus;
+  const { TerminusModule, HealthCheckService, HealthCheck } = terminus();
 
   @Controller(path)
   class WorkflowHealthController {
