@@ -208,7 +208,7 @@ export class Lane {
       const at = performance.now();
       if (point.does === 'kill') await this.#connectionsGone(worker);
       const state = stateOf(await this.#story(run));
-      if (point.leaves && state !== point.leaves) {
+      if (point.leaves && state !== point.leaves && state !== point.orLeaves) {
         throw new Problem(`The ${point.does} left  ${state}\n  instead of  ${point.leaves}`);
       }
       await chain.pass();
