@@ -15,7 +15,8 @@ import { Wakeup } from '../../libs/workflow/src/store/wakeup';
 import { InHand } from '../../libs/workflow/src/worker/in-hand';
 import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
 import { SettlementQueue } from '../../libs/workflow/src/worker/settlement-queue';
-import { Stalls, type Suspect } from '../../libs/workflow/src/worker/stalls';
+import type { SuspectRow } from '../../libs/workflow/src/store/leases';
+import { Stalls } from '../../libs/workflow/src/worker/stalls';
 import { Sweeper } from '../../libs/workflow/src/worker/sweeper';
 import type { Command } from './model-commands';
 import { className, MEMBER_JOB } from './model-workflows';
@@ -94,7 +95,7 @@ export class Process {
     return this.members.settle(await runMember(this.parts, member));
   }
 
-  async declareStalled(suspects: readonly Suspect[], action: StallAction): Promise<void> {
+  async declareStalled(suspects: readonly SuspectRow[], action: StallAction): Promise<void> {
     await this.stalls(action).declareAll(suspects, 'lease');
   }
 

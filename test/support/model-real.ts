@@ -4,8 +4,7 @@ import type { Begun } from '../../libs/workflow/src/engine/attempt-runner';
 import { fireDeadline } from '../../libs/workflow/src/engine/deadline';
 import { claimGuarded } from '../../libs/workflow/src/engine/guarded-claim';
 import { join } from '../../libs/workflow/src/engine/join';
-import { leaseTexts } from '../../libs/workflow/src/store/leases';
-import type { Suspect } from '../../libs/workflow/src/worker/stalls';
+import { leaseTexts, type SuspectRow } from '../../libs/workflow/src/store/leases';
 import type { Ending, GuardAnswers, PlainCommand, VerbCommand } from './model-commands';
 import type { Process, Way } from './model-process';
 import { className, MEMBER_JOB, MODELLED, playOn, SUBJECT, type Stage } from './model-workflows';
@@ -31,7 +30,7 @@ export class Real implements Stage {
   /** By attempt or member: where its body tells that it is there, and waits. */
   private readonly bodies = new Map<string, { reached: { open(): void }; ending: Promise<any> }>();
   private way: Way = 'by itself';
-  private remembered: Suspect[] = [];
+  private remembered: SuspectRow[] = [];
 
   /** @param processes one of each release */
   constructor(
@@ -278,9 +277,9 @@ export class Real implements Stage {
   }
 
   /** As another worker's judge of leases finds it. */
-  private async lapsed(): Promise<Suspect[]> {
+  private async lapsed(): Promise<SuspectRow[]> {
     const { look } = leaseTexts(this.now.parts.database.tables);
-    const rows = await this.suite.sql<Suspect>(look, [randomUUID(), [className(this.variant), MEMBER_JOB]]);
+    const rows = await this.suite.sql<SuspectRow>(look, [randomUUID(), [className(this.variant), MEMBER_JOB]]);
     return rows.filter(({ id }) => id !== null);
   }
 
