@@ -3,6 +3,7 @@ import { Client, escapeLiteral } from 'pg';
 import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
+import { unjoinedBatches } from '../libs/workflow/src/store/members';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';
@@ -141,8 +142,8 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       send: (connection) => connection.run(text('renewSome'), [WORKER.id, WORKER.lease, [known[0].id]]),
     },
     'the look for lapsed leases': {
-      indexes: ['workflow_steps_in_progress'],
-      send: (connection) => connection.run(text('look'), [WORKER.id, LOADED]),
+      indexes: ['workflow_steps_in_progress', 'workflow_steps_pkey'],
+      send: (connection) => connection.run(text('look'), [WORKER.id, LOADED, '0']),
     },
     'the look for steps that hang': {
       indexes: ['workflow_steps_in_progress'],
@@ -151,11 +152,16 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     },
     'the look for waits without a step': {
       indexes: ['workflow_steps_waiting'],
-      send: (connection) => strandedWaits(connection, LOADED, [plainStepKey('Class0', 'one')], null),
+      send: (connection) =>
+        strandedWaits(connection, LOADED, { waiting: [plainStepKey('Class0', 'one')], declared: [] }, null),
     },
     'the look for batches that ended': {
       indexes: ['workflow_steps_one_attempt', 'workflow_steps_waiting'],
       send: (connection) => waitingBatches(connection, LOADED, 60_000, null),
+    },
+    'the look for batches that nobody joined': {
+      indexes: ['workflow_steps_one_attempt', 'workflow_steps_open_members', 'workflow_steps_waiting'],
+      send: (connection) => unjoinedBatches(connection, LOADED, '00000000-0000-0000-0000-000000000000', 8_000),
     },
     'the look for the oldest due rows': { indexes: ['workflow_steps_claim'], send: laneAges },
     'the start of one run': { indexes: [], send: (connection) => insertRuns(connection, startOf, newRuns(1)) },

@@ -30,6 +30,8 @@ Module({
 })(Application);
 const app = await NestFactory.createApplicationContext(Application, { logger: ['error', 'warn', 'log'] });
 app.enableShutdownHooks();
+// Once: the signal that Nest sends itself when all has stopped must end the process.
+process.once('SIGTERM', () => process.send?.({ kind: 'stopping' }));
 
 const require = createRequire(import.meta.url);
 const { WorkflowRuntime } = require(

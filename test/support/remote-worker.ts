@@ -28,7 +28,8 @@ type Message =
   | { readonly kind: 'ready'; readonly now: number }
   | { readonly kind: 'reached'; readonly run: string }
   | { readonly kind: 'aborted'; readonly run: string; readonly reason: string }
-  | { readonly kind: 'swept' };
+  | { readonly kind: 'swept' }
+  | { readonly kind: 'stopping' };
 
 export class RemoteWorker {
   /** Once all that it said has been read. */
@@ -96,9 +97,11 @@ export class RemoteWorker {
     await this.says((message) => message.kind === 'swept', before);
   }
 
-  /** Asks it to stop, as an orchestrator does. */
-  async terminate(): Promise<Ended> {
+  /** Asks it to stop, as an orchestrator does. `stopping`: what is to be done once it has begun to. */
+  async terminate(stopping: () => void = () => undefined): Promise<Ended> {
     this.child.kill('SIGTERM');
+    await this.says((message) => message.kind === 'stopping');
+    stopping();
     return this.ended;
   }
 

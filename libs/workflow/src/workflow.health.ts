@@ -13,7 +13,7 @@ export interface WorkflowHealth {
   readonly problem?: string;
   readonly database: 'up' | 'down';
   /** `none`: a process without a worker. */
-  readonly dispatcher: 'alive' | 'silent' | 'starting' | 'none';
+  readonly dispatcher: 'alive' | 'failing' | 'silent' | 'starting' | 'none';
   /**
    * `listening`: wakes at once; `deaf`: connected, but notifications do not arrive (a transaction pooler); `connecting`, `off`. Polling carries on in
    * each of them.
@@ -37,14 +37,16 @@ export interface WorkflowHealth {
 
 /** The database has this long to answer. */
 const ANSWER_MS = 5_000;
+/** What fails for shorter than this may be a restart. */
+const LEAST_PATIENCE_MS = 10_000;
 /** A look at all open rows is not for every probe. */
 const PAIRS_FOR_MS = 60_000;
 
 /**
  * Says whether this process does its part, for `@nestjs/terminus` or any other health check.
  *
- * It is down when the database does not answer within five seconds, and, in a worker, when due steps were not looked for during ten polls (at least ten
- * seconds). What concerns the data and not this process (an old due step, an inconsistent run) is told and does not make it down: restarting the process would
+ * It is down when the database does not answer within five seconds, and, in a worker, when due steps could not be looked for or claimed during ten polls (at
+ * least ten seconds), or leases were not renewed for longer than they last. What concerns the data and not this process (an old due step, an inconsistent run) is told and does not make it down: restarting the process would
  * not help.
  *
  * @example
@@ -80,6 +82,8 @@ export class WorkflowHealthIndicator {
     const problems = [
       ...('error' in asked ? [`the database did not answer: ${asked.error}`] : []),
       ...(dispatcher === 'silent' ? ['due steps are not looked for'] : []),
+      ...(dispatcher === 'failing' ? [`due steps cannot be claimed: ${state!.failing!.reason}`] : []),
+      ...(this.isUnrenewed() ? ['leases are not renewed: what is in progress here will be declared stalled'] : []),
     ];
     return {
       status: problems.length ? 'down' : 'up',
@@ -87,7 +91,7 @@ export class WorkflowHealthIndicator {
       database: 'error' in asked ? 'down' : 'up',
       dispatcher,
       listener: state?.listener ?? 'off',
-      secondsSinceLook: age(state?.claimedAt),
+      secondsSinceLook: age(state?.lookedAt),
       secondsSinceRenewal: age(state?.renewedAt),
       secondsSinceSweep: age(state?.sweptAt),
       oldestDueStepSeconds: 'error' in asked ? null : asked.oldestDueStepSeconds,
@@ -103,8 +107,15 @@ export class WorkflowHealthIndicator {
     const { state } = this.runtime;
     const { worker } = this.parts.settings;
     if (!state || !worker) return 'none';
-    if (state.claimedAt === null) return 'starting';
-    return monotonic() - state.claimedAt > Math.max(10_000, worker.pollInterval * 10) ? 'silent' : 'alive';
+    const patience = Math.max(LEAST_PATIENCE_MS, worker.pollInterval * 10);
+    if (state.failing && monotonic() - state.failing.since > patience) return 'failing';
+    if (state.lookedAt === null) return 'starting';
+    return monotonic() - state.lookedAt > patience ? 'silent' : 'alive';
+  }
+
+  private isUnrenewed(): boolean {
+    const renewedAt = this.runtime.state?.renewedAt ?? null;
+    return renewedAt !== null && monotonic() - renewedAt > this.parts.worker.lease;
   }
 
   private async ask(): Promise<{ oldestDueStepSeconds: number } | { error: string }> {

@@ -8,6 +8,7 @@ import { Notifier } from './store/notifier.js';
 import { checkSchema } from './store/schema-check.js';
 import type { Wakeup } from './store/wakeup.js';
 import { Dispatcher, type DispatcherModes } from './worker/dispatcher.js';
+import { inTime } from './worker/in-time.js';
 import { Leases } from './worker/leases.js';
 import { Listener, type ListenState } from './worker/listener.js';
 import { Sweeper } from './worker/sweeper.js';
@@ -19,7 +20,9 @@ export const DISPATCHER_MODES = Symbol('DISPATCHER_MODES');
 
 /** What runs in the background of a worker, as of now. Moments are of the monotonic clock; null: not yet. */
 export interface RuntimeState {
-  readonly claimedAt: number | null;
+  readonly lookedAt: number | null;
+  /** Why claims fail, and since when. */
+  readonly failing: { readonly since: number; readonly reason: string } | null;
   readonly listener: ListenState;
   readonly renewedAt: number | null;
   readonly sweptAt: number | null;
@@ -65,12 +68,14 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
    * time over the grace is not dead.
    */
   async onModuleDestroy(): Promise<void> {
-    await this.sweeper?.stop();
+    const { worker } = this.parts.settings;
+    const swept = inTime(Promise.resolve(this.sweeper?.stop()), worker ? worker.shutdownGrace : 0);
     const bodiesLeft = (await this.dispatcher?.stop()) ?? false;
+    const allEnded = (await swept) && !bodiesLeft;
     await this.notifier?.close();
     await this.listener?.close();
     await this.leases?.stop();
-    this.parts.database.release({ bodiesLeft });
+    this.parts.database.release({ bodiesLeft: !allEnded });
   }
 
   /** What the health check asks. */
@@ -78,7 +83,8 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     const { dispatcher, leases, sweeper } = this;
     if (!dispatcher || !leases || !sweeper) return null;
     return {
-      claimedAt: dispatcher.claimedAt,
+      lookedAt: dispatcher.lookedAt,
+      failing: dispatcher.failing,
       listener: this.listener?.state ?? 'off',
       renewedAt: leases.renewedAt,
       sweptAt: sweeper.sweptAt,

@@ -49,8 +49,8 @@ export async function declareStalled(
         const limit = definition.step(current.step_name)?.timeout ?? settings.stallThreshold;
         const { lapsed, hung, worker } = await stallState(transaction.connection, row.id, limit);
         if (detection === 'lease' ? !lapsed : !hung) return null;
-        const error = stalledError(definition, locked, detection, { worker, limit });
         const kind = kindOf(settings.stallAction, definition, current.step_name);
+        const error = stalledError(definition, locked, detection, { worker, limit, kind });
         const context = {
           workflowClass: definition.name,
           workflowId: run.id,
@@ -90,6 +90,12 @@ export function stalledMember(
   };
 }
 
+const WHAT_NEXT: Partial<Record<StepOutcome, string>> = {
+  paused: ': find out, then resume the run to run the step again, or resumeAt the next one',
+  reattempted: '; the step is tried again, as stallAction says',
+  cancelled: '; the run is cancelled, as stallAction says',
+};
+
 const LOST = 'its worker was lost (killed, cut off, or its machine is gone)';
 
 function moveOf(
@@ -118,7 +124,7 @@ function stalledError(
   definition: WorkflowDefinition,
   { run, row }: LockedRun,
   detection: StallDetection,
-  { worker, limit }: { worker: string | null; limit: number },
+  { worker, limit, kind }: { worker: string | null; limit: number; kind: StepOutcome },
 ): StepStalledError {
   const { timeout } = definition.step(row.step_name) ?? { timeout: null };
   const why =
@@ -127,6 +133,6 @@ function stalledError(
       : `it was in progress for longer than its ${timeout === null ? 'stallThreshold' : 'timeout'} (${limit} ms)`;
   return new StepStalledError(
     `${definition.name}, step "${row.step_name}", attempt ${row.attempt} of workflow ${run.id} on ${worker ?? 'an unknown worker'}: ${why}. ` +
-      'Whether its effects happened is unknown: find out, then resume the run to run the step again, or resumeAt the next one.',
+      `Whether its effects happened is unknown${WHAT_NEXT[kind] ?? ''}.`,
   );
 }

@@ -37,7 +37,7 @@ export async function resolveStranded(
         return endAttempt(definition, locked, outcomeOf('skipped'), { defaultQueue: settings.queue });
       }
       // A batch under way is joined when it ends, whatever the step has become.
-      if (step && (step.waitFor || step.kind === 'fan_out' || locked.row.batch_size !== null)) return null;
+      if (step && (step.waitFor || locked.row.batch_size !== null)) return null;
       const error = notWaiting(definition, locked, step !== undefined);
       const outcome = outcomeOf('paused', {
         error: captureError(error, { backtraceLines: settings.errorBacktraceLines }),

@@ -18,6 +18,9 @@ const TRIES = 3;
 /** A body that was asked to stop may still end in order, with its transaction, before the server takes that away. */
 const ABORT_GRACE_MS = 1_000;
 
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Carries a result out of a transaction that is to be rolled back. */
 class RolledBack extends Error {
   constructor(readonly result: TransactionalResult) {
@@ -66,6 +69,7 @@ export async function runTransactional(
 
 async function once(parts: EngineParts, attempt: Attempt, context: LiveContext): Promise<TransactionalResult> {
   const idleLimit = (attempt.step.timeout ?? parts.settings.stallThreshold) + ABORT_GRACE_MS;
+  const begun = performance.now();
   let running: Promise<BodyResult> | undefined;
   let ended: Extract<TransactionalResult, { kind: 'settled' }> | undefined;
   const ending = parts.database.sharedTransaction(idleLimit, async (transaction) => {
@@ -87,7 +91,7 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
   } catch (error) {
     if (error instanceof RolledBack || !isPassing(error)) throw error;
     if (ended && (await isStored(parts, attempt, ended.outcome))) return ended;
-    if (attempt.abortedWith !== undefined || !(await hasEnded(running))) throw error;
+    if (!(await hasEnded(attempt, running, idleLimit - (performance.now() - begun)))) throw error;
     throw new ConnectionLost(`${attempt.label}: the transaction's connection was lost`, { cause: error });
   }
 }
@@ -103,19 +107,23 @@ function isStored(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promi
   );
 }
 
-/** Whether the body has ended, or was never begun: it hears of the lost connection by its next query. */
-async function hasEnded(running: Promise<BodyResult> | undefined): Promise<boolean> {
-  if (!running) return true;
+/**
+ * Whether the body was never begun, or has ended: it hears of the lost connection by its next query. Its time is the step's; one that is asked to stop, or
+ * takes longer, may go on for ever, and must not be run a second time beside itself.
+ */
+async function hasEnded(attempt: Attempt, running: Promise<BodyResult> | undefined, limit: number): Promise<boolean> {
+  if (!running) return attempt.abortedWith === undefined;
   let timer: NodeJS.Timeout | undefined;
   const goesOn = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ABORT_GRACE_MS);
+    timer = setTimeout(() => resolve(false), Math.min(Math.max(limit, ABORT_GRACE_MS), LONGEST_TIMER_MS));
+    attempt.abortSignal.addEventListener('abort', () => resolve(false), { once: true });
   });
   const over = running.then(
-    () => true,
-    () => true,
+    () => attempt.abortedWith === undefined,
+    () => attempt.abortedWith === undefined,
   );
   try {
-    return await Promise.race([over, goesOn]);
+    return attempt.abortedWith === undefined && (await Promise.race([over, goesOn]));
   } finally {
     clearTimeout(timer);
   }

@@ -234,19 +234,59 @@ export async function makeDueToJoin(connection: Connection, parentId: string): P
   await connection.run(DUE_TO_JOIN, [parentId]);
 }
 
+/** Batches of one look, at most. */
+export const LARGEST_JOIN = 100;
+
 const JOINS = statement(
   'due_joins',
   (t) => `select s.id, s.workflow_id from ${t.steps} s
-  where s.status = 'waiting' and s.available_at is not null and s.handler = any($1::text[])
-  order by s.available_at limit 100`,
+  where s.status = 'waiting' and s.available_at is not null and s.handler = any($1::text[]) and s.id <> all($2::bigint[])
+  order by s.available_at limit ${LARGEST_JOIN}`,
 );
 
-/** Batches that others found to be over, of the classes named. */
+/** Batches that others found to be over, of the classes named; without those just tried. */
 export function dueJoins(
   connection: Connection,
   handlers: readonly string[],
+  tried: readonly string[],
 ): Promise<{ id: string; workflow_id: string }[]> {
-  return connection.run(JOINS, [handlers]);
+  return connection.run(JOINS, [handlers, tried]);
+}
+
+/** Waiting batches of one look, at most. */
+export const LARGEST_PATROL = 200;
+
+/**
+ * One page of the waiting batches, by run, after the one given, and whether each has been over for so long that whoever ended its last member must have died
+ * before he joined it. Open members are probed as by `hasOpenMember`; ended ones are counted only where none is open.
+ */
+const UNJOINED = statement(
+  'unjoined_batches',
+  (t) => `
+with waiting as materialized (
+  select s.id, s.workflow_id, s.step_name, s.waiting_since from ${t.steps} s
+  where s.status = 'waiting' and s.batch_size is not null and s.handler = any($1::text[]) and s.workflow_id > $2::uuid
+  order by s.workflow_id limit ${LARGEST_PATROL}
+)
+select w.id, w.workflow_id,
+       case when open.id is null then coalesce((
+         select max(m.finished_at) from ${t.steps} m
+         where m.workflow_id = w.workflow_id and m.step_name = w.step_name and m.parent_step_id = w.id
+       ), w.waiting_since) < statement_timestamp() - $3::float8 * interval '1 millisecond' else false end as unjoined
+from waiting w left join lateral (
+  select m.id from ${t.steps} m
+  where m.parent_step_id = w.id and m.parent_step_id is not null and m.status in ('scheduled', 'in_progress')
+  order by m.member_index desc limit 1) open on true
+order by w.workflow_id`,
+);
+
+export function unjoinedBatches(
+  connection: Connection,
+  workflows: readonly string[],
+  after: string,
+  longerThan: number,
+): Promise<{ id: string; workflow_id: string; unjoined: boolean }[]> {
+  return connection.run(UNJOINED, [workflows, after, longerThan]);
 }
 
 const COMPLETE = statement(

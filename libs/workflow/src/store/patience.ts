@@ -8,6 +8,8 @@ const LONGEST_PAUSE_MS = 5_000;
 const PASSING_CLASSES = new Set(['08', '53', '57', '58']);
 /** A transaction that may only read: the server is a standby that is about to be promoted. */
 const READ_ONLY = '25006';
+/** Somebody revoked a privilege, and will grant it again: what a body came to is not thrown away over it. */
+const NOT_ALLOWED = '42501';
 /** Somebody holds what we wait for; our own transactions give up after a while, so that a lost connection is noticed. */
 const LOCK_TIMEOUT = '55P03';
 
@@ -18,7 +20,7 @@ const LOCK_TIMEOUT = '55P03';
 export function isPassing(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state === undefined) return isOfConnection(error);
-  return state === READ_ONLY || state === LOCK_TIMEOUT || PASSING_CLASSES.has(state.slice(0, 2));
+  return [READ_ONLY, NOT_ALLOWED, LOCK_TIMEOUT].includes(state) || PASSING_CLASSES.has(state.slice(0, 2));
 }
 
 function isOfConnection(error: unknown): boolean {

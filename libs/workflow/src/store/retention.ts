@@ -2,36 +2,53 @@ import type { Connection } from './connection.js';
 import { statement } from './statement.js';
 
 /** Runs of one page: with all their rows, they go in one statement. */
-const PAGE = 50;
+export const RETENTION_PAGE = 50;
 
-/**
- * Locks ended runs, skip locked, and deletes them: steps and signals go with their run, events (which have no foreign key) by name. A cancelled run whose
- * members are still at work stays until they have ended.
- */
-const DELETE = statement(
-  'delete_ended',
-  (t) => `
-with old as materialized (
-  select w.id from ${t.runs} w
+/** A run that has ended, and its place among them. */
+export interface EndedRun {
+  readonly id: string;
+  readonly ended_at: string;
+}
+
+const ENDED = statement(
+  'ended_runs',
+  (t) => `select w.id, w.ended_at::text as ended_at from ${t.runs} w
   where w.ended_at is not null and w.ended_at < statement_timestamp() - $2::float8 * interval '1 millisecond'
-    and w.workflow_class = any($1::text[])
+    and w.workflow_class = any($1::text[]) and (w.ended_at, w.id) > ($3::timestamptz, $4::uuid)
     and not exists (select from ${t.steps} m
       where m.workflow_id = w.id and m.parent_step_id is not null and m.status in ('scheduled', 'in_progress'))
-  order by w.ended_at limit ${PAGE} for update skip locked
-), trail as (
-  delete from ${t.events} e where e.workflow_id = any(array(select id from old))
-), runs as (
-  delete from ${t.runs} w where w.id = any(array(select id from old)) and w.ended_at is not null returning w.id
-)
-select count(*)::int as runs from runs`,
+  order by w.ended_at, w.id limit ${RETENTION_PAGE}`,
 );
 
-/** Deletes one page of runs of these classes that ended more than `retention` milliseconds ago; returns how many. */
-export async function deleteEnded(
+const BEFORE_ALL: EndedRun = { id: '00000000-0000-0000-0000-000000000000', ended_at: '-infinity' };
+
+/**
+ * One page of runs of these classes that ended more than `retention` milliseconds ago, oldest first, after the one given. A cancelled run whose members are
+ * still at work is not among them.
+ */
+export function endedRuns(
   connection: Connection,
   workflows: readonly string[],
   retention: number,
-): Promise<number> {
-  const [row] = await connection.run<{ runs: number }>(DELETE, [workflows, retention]);
-  return row!.runs;
+  after: EndedRun | null,
+): Promise<EndedRun[]> {
+  const { id, ended_at } = after ?? BEFORE_ALL;
+  return connection.run(ENDED, [workflows, retention, ended_at, id]);
+}
+
+/** Locks the runs, skip locked, and deletes them: steps and signals go with their run, events (which have no foreign key) by name. */
+const DELETE = statement(
+  'delete_runs',
+  (t) => `
+with gone as materialized (
+  select w.id from ${t.runs} w where w.id = any($1::uuid[]) and w.ended_at is not null order by w.id for update skip locked
+), trail as (
+  delete from ${t.events} e where e.workflow_id = any(array(select id from gone))
+)
+delete from ${t.runs} w where w.id = any(array(select id from gone))`,
+);
+
+/** Deletes ended runs with all that belongs to them, as far as nobody holds them. */
+export async function deleteRuns(connection: Connection, ids: readonly string[]): Promise<void> {
+  await connection.run(DELETE, [ids]);
 }

@@ -50,18 +50,21 @@ const STRANDED = statement(
   'stranded_waits',
   (t) => `select s.id, s.workflow_id from ${t.steps} s
   where s.status = 'waiting' and s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
-    and s.workflow_id > $3::uuid
+    and not (s.batch_size is not null and ${KEY} = any($3::text[])) and s.workflow_id > $4::uuid
   order by s.workflow_id limit ${PAGE}`,
 );
 
-/** Waiting rows on steps that are not among those that may wait, by run, after the one given; of paused runs too. */
+/**
+ * Waiting rows, of paused runs too, on steps that do not wait: not among those that wait for a signal, and (with a batch under way) not declared at all. By run,
+ * after the one given.
+ */
 export function strandedWaits(
   connection: Connection,
   workflows: readonly string[],
-  mayWait: readonly string[],
+  steps: { readonly waiting: readonly string[]; readonly declared: readonly string[] },
   after: string | null,
 ): Promise<SweptRow[]> {
-  return connection.run(STRANDED, [workflows, mayWait, after ?? FIRST_RUN]);
+  return connection.run(STRANDED, [workflows, steps.waiting, steps.declared, after ?? FIRST_RUN]);
 }
 
 const WAITING_BATCHES = statement(
@@ -129,7 +132,8 @@ const FORBIDDEN = statement(
   (t) => `
 (select w.id, w.status, s.status as step_status from ${t.steps} s join ${t.runs} w on w.id = s.workflow_id
  where s.status in ('scheduled', 'waiting', 'in_progress') and s.parent_step_id is null and w.status <> 'paused'
-   and s.status <> case w.status when 'ready' then 'scheduled' when 'performing' then 'in_progress' when 'waiting' then 'waiting' else '' end
+   and (s.step_name <> w.current_step
+        or s.status <> case w.status when 'ready' then 'scheduled' when 'performing' then 'in_progress' when 'waiting' then 'waiting' else '' end)
  limit 10)
 union all
 (select w.id, w.status, null from ${t.runs} w

@@ -38,7 +38,11 @@ export async function changeRun(
   const run = ifFree ? await lockRunIfFree(connection, id) : await lockRun(connection, id, lockTimeout);
   if (!run) return undefined;
   const row = await currentRow(connection, run);
-  if (!row) throw new Error(`Workflow ${id} has no attempt of its current step "${run.current_step}"`);
+  if (!row)
+    throw new Error(
+      `Workflow ${id} has no attempt of its current step "${run.current_step}": somebody edited or deleted rows. The health check names such runs; ` +
+        'mend its rows by SQL, or delete the run.',
+    );
   const move = await decide({ run, row });
   return move && applyMove(transaction, run, move);
 }

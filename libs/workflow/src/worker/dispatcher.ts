@@ -9,6 +9,7 @@ import type { Announcement, Wakeup } from '../store/wakeup.js';
 import type { WorkerSettings } from '../workflow.options.js';
 import { Executor } from './executor.js';
 import { InHand } from './in-hand.js';
+import { inTime } from './in-time.js';
 import { Lanes } from './lanes.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
@@ -58,12 +59,13 @@ export class Dispatcher {
   private wanted = false;
   private claiming = false;
   private stopping = false;
-  private failing = false;
+  /** Why claims fail, and since when (`monotonic()`); null: they do not. */
+  failing: { readonly since: number; readonly reason: string } | null = null;
   private takingUp = false;
   /** A poll waits for the database: the next does not queue behind it. */
   private polling = false;
-  /** When a claim was last answered (`monotonic()`); null: not yet. */
-  claimedAt: number | null = null;
+  /** When the database last answered a poll or a claim (`monotonic()`); null: not yet. */
+  lookedAt: number | null = null;
   /** The last claim filled every slot: there may be more. */
   private more = false;
   /** The smallest priority announced while no slot was free: chains of larger ones give way to it. */
@@ -111,16 +113,19 @@ export class Dispatcher {
     this.stopListening?.();
     if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
     clearTimeout(this.timer?.handle);
-    await Promise.all([this.watch.stop(), this.stalls.stop()]);
-    if (await this.idleWithin(this.settings.shutdownGrace)) return false;
+    const { shutdownGrace } = this.settings;
+    // A look may be under way on a connection that never answers.
+    const looks = inTime(Promise.all([this.watch.stop(), this.stalls.stop()]), shutdownGrace);
+    if (await this.idleWithin(shutdownGrace)) return !(await looks);
     this.logger.warn(
-      `Stopping: ${this.inHand.size} steps are still in progress after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
-        'their abortSignal is aborted now.',
+      `Stopping: ${this.inHand.size} still in hand after shutdownGrace (${this.settings.shutdownGrace} ms); ` +
+        'abortSignal is aborted now.',
     );
     this.inHand.abortAll(new Error('The worker is shutting down'));
-    if (await this.idleWithin(ABORT_GRACE_MS)) return false;
+    if (await this.idleWithin(ABORT_GRACE_MS)) return !(await looks);
     this.logger.warn(
-      `Stopped: ${this.inHand.size} steps did not end when their abortSignal aborted. Their rows are left to the other workers, as stalled.`,
+      `Stopped, with ${this.inHand.size} not settled: bodies that do not end, or ends that could not be stored. Rows in progress are left to other ` +
+        'workers, as stalled; claims whose guards were at work are rolled back, and claimed again.',
     );
     return true;
   }
@@ -137,7 +142,7 @@ export class Dispatcher {
     this.watch.look();
     try {
       this.lanes.replaceFound(await this.parts.database.engineConnect((connection) => lanesInUse(connection)));
-      this.answered();
+      this.lookedAt = monotonic();
     } catch (error) {
       this.claimFailed(error);
       return;
@@ -225,9 +230,9 @@ export class Dispatcher {
   }
 
   private answered(): void {
-    if (this.failing) this.logger.log('The database answers again: due steps are claimed.');
-    this.failing = false;
-    this.claimedAt = monotonic();
+    if (this.failing) this.logger.log('Due steps are claimed again.');
+    this.failing = null;
+    this.lookedAt = monotonic();
   }
 
   /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
@@ -277,9 +282,9 @@ export class Dispatcher {
   private claimFailed(error: unknown): void {
     // A stop does not wait for a poll, which may find its connection closed.
     if (this.stopping) return;
-    if (!this.failing)
-      this.logger.error(`Looking for due steps failed, and goes on at every poll: ${messageOf(error)}`);
-    this.failing = true;
+    const reason = messageOf(error);
+    if (!this.failing) this.logger.error(`Looking for due steps failed, and goes on at every poll: ${reason}`);
+    this.failing = { since: this.failing?.since ?? monotonic(), reason };
   }
 
   private checkIdle(): void {

@@ -64,8 +64,8 @@ export class Executor {
     const { plain, members } = await this.inHand.claiming(() =>
       database.engineConnect((connection) => ownedRows(connection, ids, worker)),
     );
-    for (const row of plain) if (!this.inHand.knows(row.id)) await this.takeUpAttempt(row);
-    for (const row of members) if (!this.inHand.knows(row.id)) this.runMember(row);
+    for (const row of plain) if (!this.inHand.knows(row.id, row.claim_no)) await this.takeUpAttempt(row);
+    for (const row of members) if (!this.inHand.knows(row.id, row.claim_no)) this.runMember(row);
   }
 
   private async takeUpAttempt(row: ClaimedRow): Promise<void> {
@@ -110,6 +110,7 @@ export class Executor {
       }
     } catch (error) {
       // Rolled back: the row is scheduled as before, and a later claim takes it.
+      if (this.parts.database.released) return;
       if (isPassing(error)) this.host.databaseFailed(error);
       else this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
     } finally {
@@ -141,7 +142,7 @@ export class Executor {
       .catch((error: unknown) => {
         this.inHand.abandon(member);
         this.logger.error(
-          `${member.label}: its end could not be stored; its row stays in progress until the sweep finds it: ${messageOf(error)}`,
+          `${member.label}: its end could not be stored; its row stays in progress until it is found to be stalled: ${messageOf(error)}`,
         );
       })
       .finally(() => {
@@ -188,7 +189,7 @@ export class Executor {
     this.inHand.abandon(attempt);
     this.logger.error(
       `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
-        `until the sweep finds it: ${messageOf(error)}`,
+        `until it is found to be stalled: ${messageOf(error)}`,
     );
   }
 }

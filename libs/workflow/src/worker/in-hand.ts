@@ -32,7 +32,8 @@ export class InHand {
   joins = 0;
   private readonly guarded = new Set<string>();
   private readonly running = new Map<string, Running>();
-  private readonly abandoned = new Set<string>();
+  /** By id, the claim whose end could not be stored. */
+  private readonly abandoned = new Map<string, number>();
   /** When the statements began that may bring rows into hand, and have not returned. */
   private readonly claims = new Set<{ readonly since: number }>();
 
@@ -67,7 +68,7 @@ export class InHand {
 
   /** Its body ran, and its end could not be stored: nobody may take it for one that never began. */
   abandon(work: Work): void {
-    this.abandoned.add(work.row.id);
+    this.abandoned.set(work.row.id, work.row.claimNo);
   }
 
   /** Attempts and members in hand, and since when. */
@@ -75,8 +76,9 @@ export class InHand {
     return this.running.values();
   }
 
-  knows(id: string): boolean {
-    return this.running.has(id) || this.guarded.has(id) || this.abandoned.has(id);
+  /** Whether this process has, or had, to do with that claim of the row. */
+  knows(id: string, claimNo: number): boolean {
+    return this.running.has(id) || this.guarded.has(id) || this.abandoned.get(id) === claimNo;
   }
 
   /** When the oldest statement began that may bring rows into hand and has not returned; Infinity: there is none. */

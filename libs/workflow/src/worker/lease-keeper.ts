@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
-import type { HeldRow, LapsedRow, LeaseTexts, ServerIdentity } from '../store/leases.js';
+import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
 import { monotonic } from './monotonic.js';
 
 /** What the keeper is given. It travels to another thread, so it holds plain values only. */
@@ -58,6 +58,8 @@ export class LeaseKeeper {
   private ended: Promise<void> = Promise.resolve();
   private lost = false;
   private readsTimeline = true;
+  /** The next look begins after this row. */
+  private after = '0';
 
   constructor(
     private readonly newClient: () => DirectClient,
@@ -148,12 +150,15 @@ export class LeaseKeeper {
     }
   }
 
+  /** One page of them. What cannot be declared stalled, however often it is told, must not hide the rest. */
   private async look(client: DirectClient): Promise<void> {
     const { texts, workerId, handlers } = this.task;
+    const { after } = this;
     const text = this.readsTimeline ? texts.look : texts.lookWithoutTimeline;
-    let rows: (ServerIdentity & LapsedRow)[];
+    let rows: (ServerIdentity & LookPage & LapsedRow)[];
     try {
-      rows = (await within(client, this.pace.answer, this.ask(client, text, [workerId, handlers]))).rows as typeof rows;
+      rows = (await within(client, this.pace.answer, this.ask(client, text, [workerId, handlers, after])))
+        .rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
       if (!this.readsTimeline || !['42501', '42883'].includes(String((error as { code?: unknown }).code))) throw error;
@@ -167,7 +172,9 @@ export class LeaseKeeper {
       monotonic(),
       { ...server!, pid },
       rows.filter(({ id }) => id !== null),
+      { after, upTo: server!.up_to },
     );
+    this.after = server!.up_to ?? '0';
     if (lapsed.length) this.report({ kind: 'lapsed', rows: lapsed });
   }
 
@@ -199,15 +206,18 @@ export class LapseJudge {
   private last: { readonly now: number; readonly server: Identity } | undefined;
   /** By our clock and by the database's. */
   private since: { readonly now: number; readonly at: number } | undefined;
-  private suspects = new Map<string, number>();
+  private suspects = new Map<string, { readonly id: string; readonly met: number }>();
 
   constructor(
     private readonly lease: number,
     private readonly apart: number,
   ) {}
 
-  /** @param now the monotonic clock as the look's answer came */
-  judge(now: number, server: Identity, rows: readonly LapsedRow[]): LapsedRow[] {
+  /**
+   * @param now the monotonic clock as the look's answer came
+   * @param page which rows were looked at, by their ids; default: all
+   */
+  judge(now: number, server: Identity, rows: readonly LapsedRow[], page: Page = EVERY_ROW): LapsedRow[] {
     if (!this.goesOn(now, server)) {
       this.since = { now, at: server.at };
       this.suspects.clear();
@@ -216,8 +226,10 @@ export class LapseJudge {
     if (now - this.since!.now < this.lease) return [];
     const before = this.suspects;
     const keyOf = ({ id, claim_no, lease }: LapsedRow) => `${id} ${claim_no} ${lease}`;
-    this.suspects = new Map(rows.map((row) => [keyOf(row), before.get(keyOf(row)) ?? now]));
-    return rows.filter((row) => now - this.suspects.get(keyOf(row))! >= this.apart);
+    const elsewhere = [...before].filter(([, { id }]) => !isOn(page, id));
+    const here = rows.map((row) => [keyOf(row), { id: row.id, met: before.get(keyOf(row))?.met ?? now }] as const);
+    this.suspects = new Map([...elsewhere, ...here]);
+    return rows.filter((row) => now - this.suspects.get(keyOf(row))!.met >= this.apart);
   }
 
   private goesOn(now: number, server: Identity): boolean {
@@ -234,6 +246,18 @@ export class LapseJudge {
       server.pid === before.pid
     );
   }
+}
+
+/** Rows after one and up to another; null: to the last. */
+interface Page {
+  readonly after: string;
+  readonly upTo: string | null;
+}
+
+const EVERY_ROW: Page = { after: '0', upTo: null };
+
+function isOn({ after, upTo }: Page, id: string): boolean {
+  return BigInt(id) > BigInt(after) && (upTo === null || BigInt(id) <= BigInt(upTo));
 }
 
 /** On a busy machine a look may come that late, whatever the lease. */

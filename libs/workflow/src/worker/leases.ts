@@ -61,7 +61,13 @@ export class Leases {
       this.running = this.startThread();
       this.place = 'thread';
     } catch (error) {
-      this.startHere(messageOf(error));
+      // Its message would show the settings, which may hold a password.
+      const { name } = error as Error;
+      this.startHere(
+        name === 'DataCloneError'
+          ? "the connection's settings hold a function, or what else no thread can be given"
+          : messageOf(error),
+      );
     }
   }
 
@@ -148,7 +154,7 @@ export class Leases {
         return this.host.lapsed(report.rows);
       case 'lost':
         this.logger.warn(
-          `The connection that renews the leases was lost (${report.reason}); it is opened again as soon as the database answers.`,
+          `Leases are not renewed over their own connection (${report.reason}); it is tried again and again, and meanwhile the pool's renew.`,
         );
         clearInterval(this.standIn);
         this.standIn = setInterval(() => void this.renewByPool(), this.task.lease / 3);

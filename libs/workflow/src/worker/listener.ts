@@ -5,6 +5,7 @@ import { clientConfig, directClient, endClient, type DirectClient } from '../sto
 import type { Notifier } from '../store/notifier.js';
 import type { Tables } from '../store/statement.js';
 import type { Wakeup } from '../store/wakeup.js';
+import { inTime } from './in-time.js';
 
 /** `deaf`: connected, but notifications do not arrive. */
 export type ListenState = 'off' | 'connecting' | 'listening' | 'deaf';
@@ -88,15 +89,15 @@ export class Listener {
 
   /** Sees that the server answers, then sends a notification to itself, and sees whether it comes back. */
   private async test(client: DirectClient): Promise<void> {
-    const answered = client.query('select 1').then(() => true);
-    if (!(await inTime(answered))) throw new Error('the server does not answer');
-    const heard = new Promise<true>((resolve) => {
-      this.heardTest = () => resolve(true);
+    const answered = client.query('select 1');
+    if (!(await inTime(answered, SELF_TEST_MS))) throw new Error('the server does not answer');
+    const heard = new Promise<void>((resolve) => {
+      this.heardTest = resolve;
     });
     try {
       // Over the pool: behind a transaction pooler a connection that is alone hears itself, and nobody else.
       await this.options.notify(channelOf(this.tables), this.ownTest);
-      const proven = await inTime(heard);
+      const proven = await inTime(heard, SELF_TEST_MS);
       if (this.client === client) this.proved(client, proven);
     } catch {
       // It could not be sent: nothing is known, and it is tried again.
@@ -150,18 +151,5 @@ export class Listener {
     this.lostOnce = true;
     this.retry = setTimeout(() => void this.open(), this.pause);
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);
-  }
-}
-
-async function inTime(answer: Promise<boolean>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), SELF_TEST_MS);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-    answer.catch(() => undefined);
   }
 }

@@ -56,7 +56,7 @@ export class Ownership {
     this.strange = new Map();
     const neverBegun: string[] = [];
     for (const [id, claimNo] of rows) {
-      if (this.inHand.knows(id)) continue;
+      if (this.inHand.knows(id, claimNo)) continue;
       const known = before.get(id);
       const met = known?.claimNo === claimNo ? known.met : now;
       this.strange.set(id, { claimNo, met });

@@ -8,7 +8,8 @@ import { resolveStranded } from '../engine/stranded-wait.js';
 import { plainStepKey } from '../store/claim.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
-import { deleteEnded } from '../store/retention.js';
+import { sqlStateOf } from '../store/database.js';
+import { deleteRuns, endedRuns, RETENTION_PAGE, type EndedRun } from '../store/retention.js';
 import {
   hungRows,
   laneAges,
@@ -29,6 +30,9 @@ export const SWEEP_NAME = 'workflow-sweeper';
 /** How often ended runs are deleted; more often when they are kept for less. */
 const RETENTION_EVERY_MS = 60 * 60 * 1_000;
 
+/** What is said of single runs that cannot be deleted, in one sweep. */
+const MOST_LINES = 10;
+
 /**
  * Finds what everything else missed, every `sweepInterval`: bodies that hang, waits that the class no longer has, batches whose end
  * nobody noticed, due rows that nobody takes, ended runs past their retention.
@@ -43,7 +47,7 @@ export class Sweeper {
   private readonly workflows: readonly string[];
   private readonly handlers: readonly string[];
   private readonly timeouts: readonly { readonly key: string; readonly ms: number }[];
-  private readonly mayWait: readonly string[];
+  private readonly steps: { readonly waiting: readonly string[]; readonly declared: readonly string[] };
   private retentionAt = -Infinity;
   private sweeping: Promise<void> | undefined;
   private stopped = false;
@@ -62,7 +66,10 @@ export class Sweeper {
       all.map((step) => ({ step, key: plainStepKey(name, step.name) })),
     );
     this.timeouts = steps.flatMap(({ key, step: { timeout } }) => (timeout === null ? [] : [{ key, ms: timeout }]));
-    this.mayWait = steps.flatMap(({ key, step }) => (step.waitFor || step.kind === 'fan_out' ? [key] : []));
+    this.steps = {
+      waiting: steps.flatMap(({ key, step }) => (step.waitFor ? [key] : [])),
+      declared: steps.flatMap(({ key, step }) => (step.kind === 'removed' ? [] : [key])),
+    };
   }
 
   start(): void {
@@ -131,7 +138,7 @@ export class Sweeper {
   private resolveStranded(lock: Connection | null): Promise<void> {
     return this.eachRun(
       lock,
-      (connection, after) => strandedWaits(connection, this.workflows, this.mayWait, after),
+      (connection, after) => strandedWaits(connection, this.workflows, this.steps, after),
       async (row) => (await resolveStranded(this.parts, row)).report,
     );
   }
@@ -176,10 +183,38 @@ export class Sweeper {
 
   private async deleteEnded(lock: Connection | null, retention: number | null): Promise<void> {
     if (retention === null || monotonic() - this.retentionAt < Math.min(RETENTION_EVERY_MS, retention)) return;
-    while (!this.stopped && (await this.read((connection) => deleteEnded(connection, this.workflows, retention))) > 0) {
+    let kept = 0;
+    for (let after: EndedRun | null = null; ;) {
+      const page: EndedRun[] = await this.read((connection) => endedRuns(connection, this.workflows, retention, after));
+      kept += await this.deletePage(
+        page.map(({ id }) => id),
+        kept,
+      );
+      if (page.length < RETENTION_PAGE) break;
       if (!(await this.goesOn(lock))) return;
+      after = page.at(-1)!;
     }
+    if (kept > MOST_LINES)
+      this.logger.error(`${kept} ended runs could not be deleted; the first ${MOST_LINES} are named above.`);
     this.retentionAt = monotonic();
+  }
+
+  /** What the database refuses to delete (a foreign key of the application's) must not keep the others. Returns how many it refused. */
+  private async deletePage(ids: readonly string[], kept: number): Promise<number> {
+    try {
+      if (ids.length) await this.read((connection) => deleteRuns(connection, ids));
+      return 0;
+    } catch (error) {
+      if (sqlStateOf(error) === undefined) throw error;
+      if (ids.length === 1) {
+        if (kept < MOST_LINES)
+          this.logger.error(`Workflow ${ids[0]} ended, and could not be deleted: ${messageOf(error)}`);
+        return 1;
+      }
+    }
+    let refused = 0;
+    for (const id of ids) if (!this.stopped) refused += await this.deletePage([id], kept + refused);
+    return refused;
   }
 
   /** Between pages: a transaction that idles for a minute would be ended, and the lock with it. */

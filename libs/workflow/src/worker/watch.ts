@@ -4,15 +4,18 @@ import { fireDeadline } from '../engine/deadline.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
-import { dueJoins } from '../store/members.js';
+import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/members.js';
 import { isPassing } from '../store/patience.js';
 import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
 import { messageOf } from './message-of.js';
+import { monotonic } from './monotonic.js';
 
 /** A longer timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A `waitTimeout` that takes its time, at a notice, must not keep the deadlines of others. */
 const FIRED_AT_ONCE = 4;
+/** Before every run's id. */
+const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 /** A deadline that could not be applied is tried again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;
 
@@ -30,6 +33,9 @@ export class Watch {
   private stopped = false;
   private failing = false;
   private retryPause = FIRST_RETRY_MS;
+  private patrolledAt = -Infinity;
+  /** The next patrol begins after this run. */
+  private patrolAfter = FIRST_RUN;
   /** Rows whose deadline is being applied now. */
   private readonly firing = new Map<string, Promise<void>>();
   /** Rows that this look, or what the one before had begun, left as they are: whoever holds a run may be about to let it wait on. */
@@ -99,6 +105,7 @@ export class Watch {
       if (this.stopped) return;
       if (passed.length < LARGEST_LOOK) break;
     }
+    await this.patrol();
     const next = await database.engineConnect((connection) =>
       nextDeadlineIn(connection, this.handlers, this.passedOver),
     );
@@ -112,10 +119,33 @@ export class Watch {
   }
 
   private async joinAll(): Promise<void> {
-    const due = await this.parts.database.engineConnect((connection) => dueJoins(connection, this.handlers));
-    for (const { id, workflow_id: workflowId } of due) {
+    const tried: string[] = [];
+    for (;;) {
+      const due = await this.parts.database.engineConnect((connection) => dueJoins(connection, this.handlers, tried));
+      for (const { id, workflow_id: workflowId } of due) {
+        if (this.stopped) return;
+        tried.push(id);
+        await this.join({ id, workflowId });
+      }
+      if (due.length < LARGEST_JOIN) return;
+    }
+  }
+
+  /**
+   * Batches that have been over for a lease, and that nobody joined: whoever ended the last member was killed before he could. A page at a time, so that
+   * many waiting batches cost each look the same.
+   */
+  private async patrol(): Promise<void> {
+    const { database, worker } = this.parts;
+    if (monotonic() - this.patrolledAt < worker.lease / 4) return;
+    this.patrolledAt = monotonic();
+    const page = await database.engineConnect((connection) =>
+      unjoinedBatches(connection, this.handlers, this.patrolAfter, worker.lease),
+    );
+    this.patrolAfter = page.length < LARGEST_PATROL ? FIRST_RUN : page.at(-1)!.workflow_id;
+    for (const { id, workflow_id: workflowId, unjoined } of page) {
       if (this.stopped) return;
-      await this.join({ id, workflowId });
+      if (unjoined) await this.join({ id, workflowId });
     }
   }
 
