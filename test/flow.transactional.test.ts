@@ -195,6 +195,32 @@ describe('transactional steps', () => {
     expect(reported).toEqual([]);
   });
 
+  test('FLOW-17 AMB-62 a body whose connection is cut runs again once it has ended, however long that takes', async () => {
+    const { workflows, reported } = await boot();
+    const cut = gate();
+    const goOn = gate();
+    let tries = 0;
+    const run = await start(workflows, async (ctx) => {
+      tries += 1;
+      await write(ctx, `try ${tries}`);
+      if (tries > 1) return;
+      const [{ pid }] = await ctx.manager.query<{ pid: number }[]>('select pg_backend_pid() as pid');
+      await suite.sql('select pg_terminate_backend($1)', [pid]);
+      cut.open();
+      await goOn.opened;
+      await write(ctx, 'too late');
+    });
+    await cut.opened;
+    // Longer than a body has that was asked to stop.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(tries).toBe(1);
+    goOn.open();
+    await suite.until(run, 'finished');
+    expect(await ledger(run)).toEqual(['try 2']);
+    expect(await attempts(run)).toEqual(['pay#1 completed', 'next#1 completed']);
+    expect(reported).toEqual([]);
+  });
+
   test('FLOW-17 after three deadlocks the policies decide, once', async () => {
     const { workflows, reported } = await boot();
     let tries = 0;

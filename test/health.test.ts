@@ -138,6 +138,40 @@ describe('the health check', () => {
     });
   });
 
+  test('MET-20 AMB-59 claims that fail though the database answers make it down, and say why; so do leases that are not renewed', async () => {
+    const app = await suite.boot([Scripted], { worker: { pollInterval: 20 } });
+    const runtime = app.app.get(WorkflowRuntime);
+    const dispatcher = runtime['dispatcher']!;
+    await eventually(() => dispatcher.lookedAt !== null, 'it has looked');
+    await suite.sql(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise 'no space' using errcode = '53100'; end $$`,
+    );
+    await suite.sql('create trigger refuse before update on workflow_steps for each row execute function refuse()');
+    const run = await app.workflows.start(Scripted, script({}));
+    await eventually(() => dispatcher.failing !== null, 'a claim has failed');
+    const since = dispatcher.failing!.since;
+    // A poll that is answered does not say that claims are.
+    const looked = dispatcher.lookedAt!;
+    await eventually(() => dispatcher.lookedAt! > looked, 'it has polled since');
+    expect(dispatcher.failing).toMatchObject({ since, reason: 'no space' });
+    expect(await healthOf(app)).toMatchObject({ status: 'up', dispatcher: 'alive' });
+    dispatcher.failing = { since: since - 10_001, reason: 'no space' };
+    expect(await healthOf(app)).toMatchObject({
+      status: 'down',
+      database: 'up',
+      dispatcher: 'failing',
+      problem: 'due steps cannot be claimed: no space',
+    });
+    await suite.sql('drop trigger refuse on workflow_steps');
+    await suite.until(run, 'finished');
+    expect(await healthOf(app)).toMatchObject({ status: 'up', dispatcher: 'alive' });
+    runtime['leases']!.renewedAt! -= 8_001;
+    expect(await healthOf(app)).toMatchObject({
+      status: 'down',
+      problem: 'leases are not renewed: what is in progress here will be declared stalled',
+    });
+  });
+
   test('MET-20 a pool that has no connection to give is told within five seconds, and does not keep the check for ever', async () => {
     const app = await suite.boot([Scripted], { worker: false, poolSize: 1 });
     const runner = app.dataSource.createQueryRunner();

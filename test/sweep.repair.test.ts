@@ -114,7 +114,7 @@ describe('what the sweep repairs', () => {
   /** Waits until the first look is over. */
   const untilLooked = ({ app }: TestApp) => {
     const dispatcher = app.get(WorkflowRuntime)['dispatcher']!;
-    return eventually(() => dispatcher.claimedAt !== null && !dispatcher['claiming'], 'it has looked');
+    return eventually(() => dispatcher.lookedAt !== null && !dispatcher['claiming'], 'it has looked');
   };
 
   /** What the application's processes are told from now on. */

@@ -20,9 +20,9 @@ const row = (id: string, more: Partial<LapsedRow> = {}): LapsedRow => ({
 
 /** A judge that looks as a keeper does, at a server whose clock shows something else than ours. */
 class Looks {
-  private readonly judge: LapseJudge;
+  readonly judge: LapseJudge;
   /** Our monotonic clock. */
-  private now = 1_000_000;
+  now = 1_000_000;
   /** What the server says of itself; its clock goes along with ours. */
   server: Server = { at: 1_700_000_000_000, pid: 71, started: '1700000000.5', timeline: '1' };
 
@@ -163,5 +163,19 @@ describe('LapseJudge', () => {
       expect(looks.seeFor(LEASE - LOOK, row('1'))).toEqual([]);
     }
     expect(looks.seeFor(APART + 3 * LOOK, row('1'))).toEqual(['1']);
+  });
+
+  test('SWEEP-01 a look at one page of rows forgets nothing of the others', () => {
+    const looks = Looks.trusting();
+    const on = (after: string, upTo: string | null, ...rows: LapsedRow[]) =>
+      looks.judge.judge(looks.pass(LOOK).now, looks.server, rows, { after, upTo }).map(({ id }) => id);
+    expect(on('0', '5', row('5'))).toEqual([]);
+    expect(on('5', null, row('6'))).toEqual([]);
+    expect(on('0', '5', row('5'))).toEqual(['5']);
+    expect(on('5', null, row('6'))).toEqual(['6']);
+    // Gone from its page: seen again, it begins anew.
+    expect(on('0', '5')).toEqual([]);
+    expect(on('5', null, row('6'))).toEqual(['6']);
+    expect(on('0', '5', row('5'))).toEqual([]);
   });
 });
