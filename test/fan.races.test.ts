@@ -106,7 +106,7 @@ describe('races at the end of a batch', () => {
   }
 
   async function checkAndClear(): Promise<void> {
-    expect(await brokenInvariants({ query: sql } as never)).toEqual([]);
+    expect(await brokenInvariants({ query: sql })).toEqual([]);
     await sql('delete from workflows');
     await sql('delete from workflow_events');
   }

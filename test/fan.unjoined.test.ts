@@ -78,6 +78,6 @@ describe('a batch whose last worker was killed before it could join it', () => {
     }, 'all wait');
     const last = runs.toSorted((a, b) => (a.id < b.id ? -1 : 1)).at(-1)!;
     await endMembers(last, '2 seconds');
-    await until(last, 'finished');
+    expect(await until(last, 'finished')).toBe('finished');
   });
 });

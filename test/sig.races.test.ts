@@ -105,7 +105,7 @@ describe('a signal against whoever else changes its run, from two processes', ()
       const others = await sql('select from workflows where status <> $1 limit 1', [status]);
       return others.length === 0;
     }, `all runs are ${status}`);
-  const assertWhole = async () => expect(await brokenInvariants({ query: sql } as never)).toEqual([]);
+  const assertWhole = async () => expect(await brokenInvariants({ query: sql })).toEqual([]);
 
   /** Runs that wait at their gate, with the rows that a worker would have written. */
   async function park(count: number): Promise<string[]> {

@@ -252,7 +252,7 @@ describe('deadlines race', () => {
         const came = await runBatch(race, order, action, apps);
         expect(came).toEqual(came.map(({ first }) => expected(race, order, action, first)));
         wins.push(...came.map(({ first }) => first));
-        expect(await brokenInvariants({ query: sql } as never)).toEqual([]);
+        expect(await brokenInvariants({ query: sql })).toEqual([]);
         await sql('delete from workflows');
         await sql('delete from workflow_events');
       }
@@ -300,7 +300,7 @@ describe('deadlines race', () => {
           won ? 'signal_claimed' : 'wait_timed_out',
         ]);
       }
-      expect(await brokenInvariants({ query: sql } as never)).toEqual([]);
+      expect(await brokenInvariants({ query: sql })).toEqual([]);
       await sql('delete from workflows');
       await sql('delete from workflow_events');
     }
