@@ -279,7 +279,7 @@ export class Real implements Stage {
   /** As another worker's judge of leases finds it. */
   private async lapsed(): Promise<SuspectRow[]> {
     const { look } = leaseTexts(this.now.parts.database.tables);
-    const rows = await this.suite.sql<SuspectRow>(look, [randomUUID(), [className(this.variant), MEMBER_JOB]]);
+    const rows = await this.suite.sql<SuspectRow>(look, [randomUUID(), [className(this.variant), MEMBER_JOB], '0']);
     return rows.filter(({ id }) => id !== null);
   }
 
