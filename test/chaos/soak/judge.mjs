@@ -83,7 +83,7 @@ function judgementOf({ name, atMost = Infinity, atLeast = 0, ignore = 0 }, secon
     second,
     last,
     ratio,
-    bound: atLeast > 0 ? `at least ${atLeast}` : `at most ${atMost}`,
+    bound: `${atLeast > 0 ? `at least ${atLeast}` : `at most ${atMost}`}${ignore > 0 ? `, or within ${ignore}` : ''}`,
     verdict: differs && ratio > atMost ? 'grows' : differs && ratio < atLeast ? 'falls' : 'level',
   };
 }
