@@ -14,7 +14,7 @@ import { workflowSuite } from './support/suite';
  *
  * Half as often as other races where time is no matter (`npm run test:races`: 500 rounds a pair), and a handful of times else.
  */
-const ROUNDS = process.env.RACE_ROUNDS ? Math.ceil(Number(process.env.RACE_ROUNDS) / 2) : 9;
+const ROUNDS = Number(process.env.MATRIX_ROUNDS ?? 9);
 /** Rounds whose runs are brought into their scenes together. */
 const CHUNK = 5 * AT_ONCE;
 
