@@ -169,7 +169,11 @@ describe('conflicts in the database', () => {
           ),
         );
         for (const [n, run] of started.entries())
-          if (n % 5 === 0) await run.pause().then((one) => one.resume(), isTooLate);
+          if (n % 5 === 0)
+            await run
+              .pause()
+              .then((one) => one.resume())
+              .catch(isTooLate);
         await untilAllFinished(suite, apps[0], started);
         expect(await notAtOnce(suite.sql, started)).toEqual([]);
         expect(apps.flatMap(({ reported }) => reported)).toEqual([]);

@@ -23,12 +23,18 @@ export function isPassing(error: unknown): boolean {
   return [READ_ONLY, NOT_ALLOWED, LOCK_TIMEOUT].includes(state) || PASSING_CLASSES.has(state.slice(0, 2));
 }
 
+/** Anything can be thrown, also what throws when it is looked at: that is no trouble of the database's. */
 function isOfConnection(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true;
-  return (
-    error instanceof Error && /connection|terminat|timeout exceeded|query runner already released/i.test(error.message)
-  );
+  try {
+    const code = (error as { code?: unknown } | null)?.code;
+    if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return true;
+    return (
+      error instanceof Error &&
+      /connection|terminat|timeout exceeded|query runner already released/i.test(error.message)
+    );
+  } catch {
+    return false;
+  }
 }
 
 /**
