@@ -144,7 +144,7 @@ describe('a database that goes away', () => {
     // About forty: polls, the listener, the leases and what waits to be stored, each more and more slowly. Spinning, it would be thousands.
     expect(asked).toBeLessThan(120);
     for (const back of [
-      /due steps are claimed/,
+      /Due steps are claimed again/,
       /waiting runs are looked after/,
       /Leases are renewed again/,
       /connection is back/,

@@ -81,6 +81,7 @@ describe('the migrations', () => {
       'workflow_steps_open_members',
       'workflow_steps_pkey',
       'workflow_steps_wait_deadline',
+      'workflow_steps_waiting',
       'workflows_ended',
       'workflows_idempotency_key',
       'workflows_newest',
