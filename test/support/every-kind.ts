@@ -103,21 +103,25 @@ export async function untilAllFinished(
 ): Promise<void> {
   const ids = runs.map(({ id }) => id);
   const look = <Row>(query: string) => suite.sql<Row>(query, [ids]).catch((): Row[] => []);
+  const leftOf = async (): Promise<number> => {
+    const waiting = await look<{ id: string }>(
+      `select workflow_id::text as id from workflow_steps
+       where workflow_id = any($1) and status = 'waiting' and wait_for = 'go'`,
+    );
+    for (const { id } of waiting) await (await workflows.find(id)).signal('go');
+    const [row] = await look<{ left: number }>(
+      `select count(*)::int as left from workflows where id = any($1) and status <> 'finished'`,
+    );
+    return row?.left ?? Infinity;
+  };
   // As long as one more finishes now and then it goes on: a machine may be slow, but nothing may stand still.
-  for (let left = ids.length; left > 0;) {
-    await suite.eventually(async () => {
-      const waiting = await look<{ id: string }>(
-        `select workflow_id::text as id from workflow_steps
-         where workflow_id = any($1) and status = 'waiting' and wait_for = 'go'`,
-      );
-      for (const { id } of waiting) await (await workflows.find(id)).signal('go');
-      const [row] = await look<{ left: number }>(
-        `select count(*)::int as left from workflows where id = any($1) and status <> 'finished'`,
-      );
-      if (row === undefined || row.left >= left) return false;
-      left = row.left;
-      return true;
-    }, `one more of ${left} runs has finished`);
+  let left = ids.length;
+  while (left > 0) {
+    const before = left;
+    await suite.eventually(
+      async () => (left = Math.min(before, await leftOf())) < before,
+      `one more of ${before} runs has finished`,
+    );
   }
 }
 
