@@ -114,15 +114,17 @@ export async function untilAllFinished(
     );
     return row?.left ?? Infinity;
   };
+  const fewerThan = async (before: number): Promise<number> => {
+    let now = before;
+    await suite.eventually(async () => {
+      now = await leftOf();
+      return now < before;
+    }, `one more of ${before} runs has finished`);
+    return now;
+  };
   // As long as one more finishes now and then it goes on: a machine may be slow, but nothing may stand still.
-  let left = ids.length;
-  while (left > 0) {
-    const before = left;
-    await suite.eventually(
-      async () => (left = Math.min(before, await leftOf())) < before,
-      `one more of ${before} runs has finished`,
-    );
-  }
+  let left = await fewerThan(ids.length + 1);
+  while (left > 0) left = await fewerThan(left);
 }
 
 /** Steps of these runs that came to anything but their completion at the first try. */
