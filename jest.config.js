@@ -44,7 +44,7 @@ const shared = {
   // ES-module-only packages: Jest cannot require() them on Node < 24.9, so SWC makes CommonJS of them too.
   transformIgnorePatterns: ['/node_modules/(?!(@nestjs|superjson|copy-anything|is-what)/)'],
   modulePathIgnorePatterns: ['<rootDir>/(libs|apps)/[^/]+/dist/'],
-  testTimeout: 60_000,
+  testTimeout: 120_000,
 };
 
 /** @type {import('jest').Config} */

@@ -103,28 +103,29 @@ export async function untilAllFinished(
 ): Promise<void> {
   const ids = runs.map(({ id }) => id);
   const look = <Row>(query: string) => suite.sql<Row>(query, [ids]).catch((): Row[] => []);
-  const leftOf = async (): Promise<number> => {
+  const stateOf = async () => {
     const waiting = await look<{ id: string }>(
       `select workflow_id::text as id from workflow_steps
        where workflow_id = any($1) and status = 'waiting' and wait_for = 'go'`,
     );
     for (const { id } of waiting) await (await workflows.find(id)).signal('go');
-    const [row] = await look<{ left: number }>(
-      `select count(*)::int as left from workflows where id = any($1) and status <> 'finished'`,
+    const [row] = await look<{ left: number; events: number }>(
+      `select (select count(*) from workflows where id = any($1) and status <> 'finished')::int as left,
+              (select count(*) from workflow_events where workflow_id = any($1))::int as events`,
     );
-    return row?.left ?? Infinity;
+    return row ?? { left: Infinity, events: -1 };
   };
-  const fewerThan = async (before: number): Promise<number> => {
+  const moved = async (before: { left: number; events: number }) => {
     let now = before;
     await suite.eventually(async () => {
-      now = await leftOf();
-      return now < before;
-    }, `one more of ${before} runs has finished`);
+      now = await stateOf();
+      return now.left === 0 || now.events > before.events;
+    }, `something more happens to ${before.left} runs that are to finish`);
     return now;
   };
-  // As long as one more finishes now and then it goes on: a machine may be slow, but nothing may stand still.
-  let left = await fewerThan(ids.length + 1);
-  while (left > 0) left = await fewerThan(left);
+  // As long as anything happens it goes on: a machine may be slow, but nothing may stand still.
+  let state = await moved({ left: ids.length, events: 0 });
+  while (state.left > 0) state = await moved(state);
 }
 
 /** Steps of these runs that came to anything but their completion at the first try. */

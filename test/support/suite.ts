@@ -47,7 +47,8 @@ export interface Suite {
   readonly trail: (run: WorkflowHandle | string) => Promise<string[]>;
 }
 
-const PATIENCE_MS = 15_000;
+/** For a loaded machine: what is waited for comes in milliseconds else. */
+const PATIENCE_MS = 45_000;
 const LOOK_EVERY_MS = 5;
 
 /** A database for the suite, applications for its tests, and the invariants after each of them. */
