@@ -6,21 +6,20 @@ import type { WorkflowDefinition } from '../definition/definition.js';
 import type { EngineParts } from './engine.parts.js';
 import type { Stalled } from './stall.js';
 
-/** What came of it: whether the run was moved, and what is to be reported. */
-export type Resolved = { readonly resolved: boolean } & Pick<Stalled, 'report'>;
-
 /**
  * Moves a run that waits where its class, as it is now, does not wait any more: over a gravestone it goes on; on a step that is not declared, or that waits
  * for no signal and opens no batch, a person must say what is meant.
+ *
+ * @returns what is to be reported; null: nothing
  */
 export async function resolveStranded(
   parts: EngineParts,
   row: { readonly id: string; readonly workflowId: string },
-): Promise<Resolved> {
+): Promise<Stalled['report']> {
   const { database, registry, settings } = parts;
-  let result: Resolved = { resolved: false, report: null };
+  let report: Stalled['report'] = null;
   await database.engineTransaction(async (transaction) => {
-    result = { resolved: false, report: null };
+    report = null;
     const decide = (locked: LockedRun): Move | null => {
       const definition = registry.get(locked.run.workflow_class)?.definition;
       if (
@@ -33,7 +32,6 @@ export async function resolveStranded(
       }
       const step = definition.step(locked.row.step_name);
       if (step?.kind === 'removed') {
-        result = { resolved: true, report: null };
         return endAttempt(definition, locked, outcomeOf('skipped'), { defaultQueue: settings.queue });
       }
       // A batch under way is joined when it ends, whatever the step has become.
@@ -49,12 +47,12 @@ export async function resolveStranded(
         attempt: locked.row.attempt,
         outcome: outcome.kind,
       };
-      result = { resolved: true, report: { error, context } };
+      report = { error, context };
       return endAttempt(definition, locked, outcome, { defaultQueue: settings.queue });
     };
     await changeRun(transaction, row.workflowId, decide, { ifFree: true });
   });
-  return result;
+  return report;
 }
 
 function notWaiting({ name }: WorkflowDefinition, { run, row }: LockedRun, declared: boolean): StepNotDefinedError {

@@ -139,7 +139,7 @@ export class Sweeper {
     return this.eachRun(
       lock,
       (connection, after) => strandedWaits(connection, this.workflows, this.steps, after),
-      async (row) => (await resolveStranded(this.parts, row)).report,
+      (row) => resolveStranded(this.parts, row),
     );
   }
 
