@@ -31,9 +31,9 @@ describe('outputs', () => {
     await suite.sql('create table row_versions (id bigint, status text, output text)');
     await suite.sql(`create function note_version() returns trigger language plpgsql as $$
       begin insert into row_versions values (new.id, new.status, new.output::text); return null; end $$`);
-    await suite.sql(
-      'create trigger note after insert or update on workflow_steps for each row execute function note_version()',
-    );
+    // Not `update`: a renewal of the lease, should one come between, sets neither.
+    await suite.sql(`create trigger note after insert or update of status, output on workflow_steps
+      for each row execute function note_version()`);
     try {
       const run = await workflows.start(
         Scripted,
