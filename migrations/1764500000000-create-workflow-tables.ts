@@ -122,16 +122,16 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
 
     await queryRunner.query(`
       create table ${table('workflow_events')} (
-        id bigint generated always as identity primary key,
+        id bigint generated always as identity,
         workflow_id uuid not null,
         step_id bigint,
         name text not null,
         actor varchar(255) not null,
         reason text,
         details json,
-        created_at timestamptz not null default statement_timestamp()
+        created_at timestamptz not null default statement_timestamp(),
+        primary key (workflow_id, id)
       )`);
-    await queryRunner.query(`create index workflow_events_trail on ${table('workflow_events')} (workflow_id, id)`);
 
     await queryRunner.query(`
       create table ${table('workflow_signals')} (

@@ -69,7 +69,6 @@ describe('the migrations', () => {
     );
     expect(indexes.map(({ name }) => name)).toEqual([
       'workflow_events_pkey',
-      'workflow_events_trail',
       'workflow_signals_one_delivery',
       'workflow_signals_pending',
       'workflow_signals_pkey',

@@ -35,3 +35,13 @@ export function padded<T>(values: readonly T[]): (T | null)[] {
   const length = Math.ceil(values.length / 16) * 16;
   return length === values.length ? [...values] : [...values, ...Array<null>(length - values.length).fill(null)];
 }
+
+/**
+ * As `padded`, written out as PostgreSQL reads an array: the driver looks at each element for what must be escaped. For numbers and ids
+ * that PostgreSQL gave, in which nothing must.
+ */
+export function paddedArray(values: readonly (number | string | null)[]): string {
+  return `{${padded(values)
+    .map((value) => value ?? 'null')
+    .join(',')}}`;
+}

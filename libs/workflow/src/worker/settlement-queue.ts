@@ -112,9 +112,9 @@ export class SettlementQueue {
   }
 
   private answer(set: readonly Waiting[], settled: readonly Settled[] | null, doubtful: boolean): void {
-    const byId = new Map(settled?.map((row) => [row.id, row]));
+    const byRun = new Map(settled?.map((row) => [row.workflow_id, row]));
     for (const one of set) {
-      const row = byId.get(one.row.id);
+      const row = byRun.get(one.row.workflowId);
       one.done(
         row ? { settlement: 'settled', next: this.nextOf(one, row) } : this.alone(one.attempt, one.outcome, doubtful),
       );
