@@ -2,9 +2,11 @@
 // What can be measured, by name: for `--only`, for the comparison of two commits and for the profile.
 
 import { ALL_MODES, NO_MODES } from './app.mjs';
+import { measureInFlight } from './in-flight.mjs';
 import { measureLatency, measureThroughput } from './measurements.mjs';
 import { percentile } from './report.mjs';
 import { measureFanOut, measureParked, measureWakeUp } from './waiting.mjs';
+import { WORKLOADS } from './workloads.mjs';
 
 /**
  * @typedef {import('./attach.mjs').BenchDatabase} BenchDatabase
@@ -37,7 +39,7 @@ export const FIGURES = {
   besideMs: { title: 'ms a claim', better: 'less', judged: true, digits: 2 },
 };
 
-export const RUNS = { batched: 4_000, unbatched: 800, floor: 4_000, latency: 200 };
+export const RUNS = { batched: 4_000, unbatched: 800, special: 2_000, floor: 4_000, latency: 200 };
 
 const RATES = ['stepsPerSecond', 'startsPerSecond', 'commitsPerStep', 'walBytesPerStep'];
 
@@ -58,6 +60,9 @@ export const LINES = [
     onlyByName: true,
     measure: (database, watch) => measureThroughput(database, NO_MODES, RUNS.unbatched, undefined, watch),
   },
+  inFlightOf(10),
+  inFlightOf(20),
+  ...Object.entries(WORKLOADS).map(specialOf),
   {
     name: 'latency',
     title: 'start to finish, 3 steps',
@@ -83,6 +88,34 @@ export const LINES = [
     measure: (database) => measureParked(database, 100_000),
   },
 ];
+
+/**
+ * @param {number} atOnce
+ * @returns {Line}
+ */
+function inFlightOf(atOnce) {
+  return {
+    name: `in-flight-${atOnce}`,
+    title: `${atOnce} runs at once`,
+    kind: 'rate',
+    compares: RATES.filter((figure) => figure !== 'startsPerSecond'),
+    measure: (database, watch) => measureInFlight(database, atOnce, watch),
+  };
+}
+
+/**
+ * @param {[string, typeof WORKLOADS[string]]} entry
+ * @returns {Line}
+ */
+function specialOf([name, { title, workload }]) {
+  return {
+    name,
+    title,
+    kind: 'rate',
+    compares: RATES,
+    measure: (database, watch) => measureThroughput(database, ALL_MODES, RUNS.special, workload, watch),
+  };
+}
 
 /**
  * @param {number} members
