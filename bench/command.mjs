@@ -5,6 +5,8 @@ import { readArguments, WrongArguments } from './arguments.mjs';
 import { check } from './check.mjs';
 import { printCheck } from './check-report.mjs';
 import { LINES } from './lines.mjs';
+import { profile } from './profile.mjs';
+import { printProfile } from './profile-report.mjs';
 import { measureTable } from './table.mjs';
 import { printTable } from './table-report.mjs';
 import { CannotCompare } from './worktree.mjs';
@@ -15,8 +17,12 @@ const interrupted = new AbortController();
 /** @param {readonly string[]} args */
 export async function run(args) {
   try {
-    const { json, check: commit, only, rounds, threshold } = readArguments(args);
-    if (commit === undefined) {
+    const { json, check: commit, profile: profiled, only, rounds, threshold } = readArguments(args);
+    if (profiled) {
+      const result = await profile(profiled, say);
+      if (json) console.log(JSON.stringify(result));
+      else printProfile(result);
+    } else if (commit === undefined) {
       const result = await measureTable({ lines: only ?? LINES, rounds }, say);
       if (json) console.log(JSON.stringify(result, null, 2));
       else printTable(result);

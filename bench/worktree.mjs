@@ -123,11 +123,11 @@ function copyBench(side) {
  * @param {string[]} args
  */
 function runThere(there, command, args) {
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: there, encoding: 'utf8' });
+  const { status, signal, error, stdout, stderr } = spawnSync(command, args, { cwd: there, encoding: 'utf8' });
   if (status === 0) return;
   const words = `${stdout ?? ''}${stderr ?? ''}`.trimEnd().split('\n').slice(-15).join('\n');
   throw new CannotCompare(
-    `\`${path.basename(command)} ${args.join(' ')}\` failed for that commit (${error?.message ?? `exit code ${status}`}), so it cannot be measured:\n${words}`,
+    `\`${path.basename(command)} ${args.join(' ')}\` failed for that commit (${error?.message ?? signal ?? `exit code ${status}`}), so it cannot be measured:\n${words}`,
   );
 }
 
