@@ -107,13 +107,13 @@ function inFlightOf(atOnce) {
  * @param {[string, typeof WORKLOADS[string]]} entry
  * @returns {Line}
  */
-function specialOf([name, { title, workload }]) {
+function specialOf([name, { title, workload, runs = RUNS.special }]) {
   return {
     name,
     title,
     kind: 'rate',
     compares: RATES,
-    measure: (database, watch) => measureThroughput(database, ALL_MODES, RUNS.special, workload, watch),
+    measure: (database, watch) => measureThroughput(database, ALL_MODES, runs, workload, watch),
   };
 }
 

@@ -135,15 +135,20 @@ function payloads(name, values) {
   return workloadOf(target, (index) => ({ args: values(index) }));
 }
 
-/** What the table says of it, by the name it is asked for. @type {Record<string, { title: string, workload: Workload }>} */
+/**
+ * What the table says of it, by the name it is asked for.
+ *
+ * @type {Record<string, { title: string, workload: Workload, runs?: number }>} fewer runs for what takes its time
+ */
 export const WORKLOADS = {
   lanes: { title: '5 queues x 3 priorities', workload: lanes() },
-  guarded: { title: 'a cancel guard, and a skip guard each', workload: workloadOf(Guarded) },
+  guarded: { title: 'a cancel guard, and a skip guard each', workload: workloadOf(Guarded), runs: 800 },
   transactional: {
     title: 'transactional steps',
     workload: workloadOf(
       fiveSteps(class extends WorkflowOf {}, { name: 'Transactional' }, nothing, { transactional: true }),
     ),
+    runs: 800,
   },
   policies: { title: 'one reattempt by a policy', workload: failingOnce() },
   payloads: { title: 'arguments and outputs of 1.5 KB', workload: payloads('PlainPayloads', order) },
