@@ -36,27 +36,43 @@ Workflow({
   steps: [step('one', nothing), step('two', nothing), step('three', async () => ThreeSteps.ended())],
 })(ThreeSteps);
 
-/** As `DispatcherModes` of the worker. */
+/** As `DispatcherModes` of the worker. All of them is the package as it is, which is then left alone. */
 export const ALL_MODES = { settleInSets: true, continueInPlace: true, claimInSets: true };
 export const NO_MODES = { settleInSets: false, continueInPlace: false, claimInSets: false };
+
+const USUAL = { providers: [FiveSteps, ThreeSteps, Parked, Crowd, Nothing], entities: [] };
 
 /**
  * @param {string} url
  * @param {false | typeof ALL_MODES} modes false: without a worker
+ * @param {Contents} contents
+ *
+ * @typedef {{ providers: readonly import('@nestjs/common').Type[], entities: readonly import('typeorm').EntitySchema[] }} Contents
  */
-export async function openApp(url, modes) {
+export async function openApp(url, modes, { providers, entities } = USUAL) {
   class Application {}
   Module({
     imports: [
-      TypeOrmModule.forRoot({ type: 'postgres', url, autoLoadEntities: true, retryAttempts: 0 }),
-      modes
-        ? withModes(WorkflowModule.forRoot({ worker: { concurrency: 100 } }), modes)
-        : WorkflowModule.forRoot({ worker: false }),
+      TypeOrmModule.forRoot({
+        type: 'postgres',
+        url,
+        autoLoadEntities: true,
+        entities: [...entities],
+        retryAttempts: 0,
+      }),
+      workflowModule(modes),
     ],
-    providers: [FiveSteps, ThreeSteps, Parked, Crowd, Nothing],
+    providers: [...providers],
   })(Application);
   const app = await NestFactory.createApplicationContext(Application, { logger: ['error', 'warn'] });
   return { workflows: app.get(WorkflowService), claimOnce: () => claimOnce(app), close: () => app.close() };
+}
+
+/** @param {false | typeof ALL_MODES} modes */
+function workflowModule(modes) {
+  if (!modes) return WorkflowModule.forRoot({ worker: false });
+  const dynamicModule = WorkflowModule.forRoot({ worker: { concurrency: 100 } });
+  return modes === ALL_MODES ? dynamicModule : withModes(dynamicModule, modes);
 }
 
 /**

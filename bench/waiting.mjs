@@ -3,16 +3,23 @@ import { ALL_MODES, openApp } from './app.mjs';
 import { percentile } from './report.mjs';
 import { Crowd, Parked } from './waiting.workflows.mjs';
 
-/** @typedef {import('./database.mjs').BenchDatabase} BenchDatabase */
+/**
+ * @typedef {import('./attach.mjs').BenchDatabase} BenchDatabase
+ * @typedef {import('./measurements.mjs').Watch} Watch
+ */
+
+/** Nobody watches. @type {Watch} */
+const unwatched = (work) => work();
 
 /**
  * One signal at a time to one of many parked runs, on an idle system.
  *
  * @param {BenchDatabase} database
  * @param {number} parked
+ * @param {Watch} watch
  * @returns {Promise<{ p50: number, p95: number }>} milliseconds from the call of `signal` until the body of the step after the wait runs
  */
-export async function measureWakeUp(database, parked) {
+export async function measureWakeUp(database, parked, watch = unwatched) {
   await database.clear();
   const { workflows, close } = await openApp(database.url, ALL_MODES);
   const runs = await workflows.startMany(
@@ -20,15 +27,18 @@ export async function measureWakeUp(database, parked) {
     Array.from({ length: parked }, () => ({})),
   );
   await until(database, `select count(*) = ${parked} as done from workflows where status = 'waiting'`);
+  /** @type {number[]} */
   const times = [];
-  for (const run of runs) {
-    /** @type {Promise<void>} */
-    const woken = new Promise((resolve) => (Parked.woken = (id) => id === run.id && resolve()));
-    const begun = performance.now();
-    await run.signal('go');
-    await woken;
-    times.push(performance.now() - begun);
-  }
+  await watch(async () => {
+    for (const run of runs) {
+      /** @type {Promise<void>} */
+      const woken = new Promise((resolve) => (Parked.woken = (id) => id === run.id && resolve()));
+      const begun = performance.now();
+      await run.signal('go');
+      await woken;
+      times.push(performance.now() - begun);
+    }
+  });
   await close();
   return { p50: percentile(times, 0.5), p95: percentile(times, 0.95) };
 }
@@ -38,16 +48,20 @@ export async function measureWakeUp(database, parked) {
  *
  * @param {BenchDatabase} database
  * @param {number} members
+ * @param {Watch} watch
  */
-export async function measureFanOut(database, members) {
+export async function measureFanOut(database, members, watch = unwatched) {
   await database.clear();
   globalThis.gc?.();
   const before = process.memoryUsage().rss;
   let peak = before;
-  const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 20);
+  const sampler = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 20);
   const { workflows, close } = await openApp(database.url, ALL_MODES);
-  const run = await workflows.start(Crowd, { args: { members } });
-  await until(database, `select ended_at is not null as done from workflows where id = '${run.id}'`, members);
+  const run = await watch(async () => {
+    const started = await workflows.start(Crowd, { args: { members } });
+    await until(database, `select ended_at is not null as done from workflows where id = '${started.id}'`, members);
+    return started;
+  });
   const { rows } = await database.client.query(
     `select extract(epoch from w.ended_at - s.started_at)::float8 as seconds,
             (select count(*)::int from workflow_steps m where m.parent_step_id = s.id and m.status = 'completed') as completed
@@ -55,7 +69,7 @@ export async function measureFanOut(database, members) {
     [run.id],
   );
   await close();
-  clearInterval(watch);
+  clearInterval(sampler);
   if (rows[0].completed !== members) throw new Error(`${rows[0].completed} of ${members} members completed`);
   return { members, membersPerSecond: members / rows[0].seconds, peakMegabytes: (peak - before) / 2 ** 20 };
 }
