@@ -129,12 +129,12 @@ export const COUNTS = [
   {
     name: 'no limit: inconsistent runs (health, once a minute)',
     run: ({ connection }) => sweep.forbiddenPairs(connection),
-    unlimited: true,
+    counts: true,
   },
   {
     name: 'no limit: ongoing runs on gravestones (by hand)',
     run: ({ connection }) => gravestones.ongoingOnSteps(connection, 'Order', ['gone']),
-    unlimited: true,
+    counts: true,
   },
 ];
 
