@@ -38,7 +38,7 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
         constraint workflows_subject_whole check ((subject_type is null) = (subject_id is null))
       ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02)`);
     await queryRunner.query(`
-      create unique index workflows_one_ongoing on ${table('workflows')} (workflow_class, subject_type, subject_id)
+      create unique index workflows_one_ongoing on ${table('workflows')} (subject_type, subject_id, workflow_class)
         where subject_id is not null and ended_at is null`);
     await queryRunner.query(`
       create unique index workflows_idempotency_key on ${table('workflows')} (workflow_class, idempotency_key)
@@ -109,10 +109,14 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
     await queryRunner.query(`
       create index workflow_steps_in_progress on ${table('workflow_steps')} (worker_id) where status = 'in_progress'`);
     await queryRunner.query(`
-      create index workflow_steps_wait_deadline on ${table('workflow_steps')} (timeout_at)
+      create index workflow_steps_wait_deadline on ${table('workflow_steps')} (handler, timeout_at)
         where status = 'waiting' and timeout_at is not null`);
     await queryRunner.query(`
-      create index workflow_steps_waiting on ${table('workflow_steps')} (workflow_id) where status = 'waiting'`);
+      create index workflow_steps_waiting on ${table('workflow_steps')} (handler, step_name, workflow_id)
+        where status = 'waiting' and batch_size is null`);
+    await queryRunner.query(`
+      create index workflow_steps_batches on ${table('workflow_steps')} (workflow_id)
+        where status = 'waiting' and batch_size is not null`);
     await queryRunner.query(`
       create index workflow_steps_due_to_join on ${table('workflow_steps')} (available_at)
         where status = 'waiting' and available_at is not null`);

@@ -72,6 +72,7 @@ describe('the migrations', () => {
       'workflow_signals_one_delivery',
       'workflow_signals_pending',
       'workflow_signals_pkey',
+      'workflow_steps_batches',
       'workflow_steps_claim',
       'workflow_steps_due_to_join',
       'workflow_steps_in_progress',

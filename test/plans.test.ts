@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Client, escapeLiteral } from 'pg';
+import { Client } from 'pg';
 import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
@@ -13,27 +13,7 @@ import type { Schedule } from '../libs/workflow/src/store/schedule';
 import { hungRows, laneAges, strandedWaits, waitingBatches } from '../libs/workflow/src/store/sweep';
 import { createTestDatabase, type TestDatabase } from './support/database';
 import { fillEnded, fillScheduled, LANES, LOADED } from './support/large-tables';
-
-/** From there on PostgreSQL compiles a query's expressions first (JIT), which costs more than these statements may take. */
-const JIT_ABOVE_COST = 100_000;
-
-const TABLES = {
-  runs: 'workflows',
-  steps: 'workflow_steps',
-  events: 'workflow_events',
-  signals: 'workflow_signals',
-};
-
-/** A node of a plan, as EXPLAIN writes it. */
-interface PlanNode {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Total Cost': number;
-  readonly Plans?: PlanNode[];
-}
-
-type Mode = 'force_custom_plan' | 'force_generic_plan';
+import { flat, indexesOf, JIT_ABOVE_COST, MODES, planOf, seqScansOf, statementOf } from './support/plans';
 
 const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_000 };
 const FILTER: ClaimFilter = {
@@ -151,16 +131,16 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
         hungRows(connection, LOADED, [{ key: plainStepKey('Class0', 'one'), ms: 1_000 }], 60_000, '0'),
     },
     'the look for waits without a step': {
-      indexes: ['workflow_steps_waiting'],
+      indexes: ['workflow_steps_batches', 'workflow_steps_waiting'],
       send: (connection) =>
         strandedWaits(connection, LOADED, { waiting: [plainStepKey('Class0', 'one')], declared: [] }, null),
     },
     'the look for batches that ended': {
-      indexes: ['workflow_steps_one_attempt', 'workflow_steps_waiting'],
+      indexes: ['workflow_steps_batches', 'workflow_steps_one_attempt'],
       send: (connection) => waitingBatches(connection, LOADED, 60_000, null),
     },
     'the look for batches that nobody joined': {
-      indexes: ['workflow_steps_one_attempt', 'workflow_steps_open_members', 'workflow_steps_waiting'],
+      indexes: ['workflow_steps_batches', 'workflow_steps_one_attempt', 'workflow_steps_open_members'],
       send: (connection) => unjoinedBatches(connection, LOADED, '00000000-0000-0000-0000-000000000000', 8_000),
     },
     'the look for the oldest due rows': { indexes: ['workflow_steps_claim'], send: laneAges },
@@ -187,15 +167,13 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
   describe.each(Object.keys(statistics))('tables %s', (state) => {
     beforeAll(() => statistics[state](), 240_000);
 
-    describe.each<Mode>(['force_custom_plan', 'force_generic_plan'])('under %s', (mode) => {
+    describe.each(MODES)('under %s', (mode) => {
       test.each(Object.keys(statements))('%s stays on its indexes and below the cost of the JIT', async (name) => {
         const { indexes, send } = statements[name];
-        const nodes = flat(await planOf(client, mode, send));
-        expect(nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name'])).toEqual(
-          [],
-        );
+        const nodes = flat(await planOf(client, mode, await statementOf(send)));
+        expect(seqScansOf(nodes)).toEqual([]);
         expect(nodes[0]['Total Cost']).toBeLessThan(JIT_ABOVE_COST);
-        const used = nodes.flatMap((node) => node['Index Name'] ?? []);
+        const used = indexesOf(nodes);
         expect([...new Set(used)].toSorted()).toEqual(indexes);
         // Once where it walks the lanes, once to look ahead: anything more reads the whole of it.
         expect(used.filter((index) => index === 'workflow_steps_claim').length).toBeLessThanOrEqual(2);
@@ -203,44 +181,3 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     });
   });
 });
-
-/** The plan of the one statement that `send` sends: text and values are the engine's own. */
-async function planOf(
-  client: Client,
-  mode: Mode,
-  send: (connection: Connection) => Promise<unknown>,
-): Promise<PlanNode> {
-  const sent: { statement: Statement; values: unknown[] }[] = [];
-  const connection = {
-    run: async (statement: Statement, values: unknown[]) => {
-      sent.push({ statement, values });
-      return [];
-    },
-  };
-  // Some miss the row they wait for: they were sent all the same.
-  await send(connection as unknown as Connection).catch(() => undefined);
-  const [{ statement, values }, ...others] = sent as [(typeof sent)[0]];
-  expect(others).toEqual([]);
-
-  await client.query(`set plan_cache_mode = ${mode}`);
-  await client.query(`prepare hot as ${statement.text(TABLES)}`);
-  try {
-    const parameters = values.length ? `(${values.map(literal).join(', ')})` : '';
-    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(
-      `explain (format json) execute hot${parameters}`,
-    );
-    return rows[0]['QUERY PLAN'][0].Plan;
-  } finally {
-    await client.query('deallocate hot');
-  }
-}
-
-function flat(node: PlanNode): PlanNode[] {
-  return [node, ...(node.Plans ?? []).flatMap(flat)];
-}
-
-function literal(value: unknown): string {
-  if (value === null) return 'null';
-  if (!Array.isArray(value)) return escapeLiteral(String(value));
-  return escapeLiteral(`{${value.map((one) => (one === null ? 'null' : JSON.stringify(String(one)))).join(',')}}`);
-}

@@ -2,6 +2,7 @@ import { Controller, Get, Inject, Injectable, type ModuleMetadata, type Type } f
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { forbiddenPairs, laneAges, type ForbiddenPair } from './store/sweep.js';
+import { inTime } from './worker/in-time.js';
 import { monotonic } from './worker/monotonic.js';
 import { WorkflowRuntime } from './workflow.runtime.js';
 
@@ -27,7 +28,7 @@ export interface WorkflowHealth {
   readonly secondsSinceSweep: number | null;
   /** For how long the oldest due step, of any class and queue, has been due; 0: none is; null: not known. */
   readonly oldestDueStepSeconds: number | null;
-  /** Runs whose status does not go with their step's: somebody edited rows. At most twenty, at most a minute old. */
+  /** Runs whose status does not go with their step's: somebody edited rows. At most twenty, as of the last look, which is a minute old at most; older where so much is open that a look takes seconds. */
   readonly inconsistentRuns: readonly {
     readonly id: string;
     readonly status: string;
@@ -39,8 +40,12 @@ export interface WorkflowHealth {
 const ANSWER_MS = 5_000;
 /** What fails for shorter than this may be a restart. */
 const LEAST_PATIENCE_MS = 10_000;
-/** A look at all open rows is not for every probe. */
+/** A look at all open rows is not for every probe: this seldom, and more seldom when it takes long. */
 const PAIRS_FOR_MS = 60_000;
+const PAIRS_FOR_TIMES = 50;
+/** With a million open rows it takes seconds. No probe waits for that, and none fails by it. */
+const PAIRS_ANSWER_MS = 120_000;
+const PAIRS_PATIENCE_MS = 800;
 
 /**
  * Says whether this process does its part, for `@nestjs/terminus` or any other health check.
@@ -60,7 +65,10 @@ const PAIRS_FOR_MS = 60_000;
  */
 @Injectable()
 export class WorkflowHealthIndicator {
-  private pairs: { readonly at: number; readonly found: readonly ForbiddenPair[] } | undefined;
+  private pairs: readonly ForbiddenPair[] = [];
+  /** When they are looked for again (`monotonic()`). */
+  private pairsDueAt = -Infinity;
+  private pairing: Promise<void> | undefined;
 
   constructor(
     @Inject(ENGINE_PARTS) private readonly parts: EngineParts,
@@ -78,6 +86,7 @@ export class WorkflowHealthIndicator {
     const state = this.runtime.state;
     const age = (at: number | null | undefined) => (at == null ? null : Math.round(monotonic() - at) / 1_000);
     const asked = await this.ask();
+    if (!('error' in asked)) await inTime(this.findPairs(), PAIRS_PATIENCE_MS);
     const dispatcher = this.dispatcher();
     const problems = [
       ...('error' in asked ? [`the database did not answer: ${asked.error}`] : []),
@@ -95,7 +104,7 @@ export class WorkflowHealthIndicator {
       secondsSinceRenewal: age(state?.renewedAt),
       secondsSinceSweep: age(state?.sweptAt),
       oldestDueStepSeconds: 'error' in asked ? null : asked.oldestDueStepSeconds,
-      inconsistentRuns: (this.pairs?.found ?? []).map(({ id, status, step_status: stepStatus }) => ({
+      inconsistentRuns: this.pairs.map(({ id, status, step_status: stepStatus }) => ({
         id,
         status,
         stepStatus,
@@ -135,11 +144,25 @@ export class WorkflowHealthIndicator {
   private look(): Promise<{ oldestDueStepSeconds: number }> {
     return this.parts.database.connect(async (connection) => {
       const ages = await laneAges(connection);
-      if (!this.pairs || monotonic() - this.pairs.at > PAIRS_FOR_MS) {
-        this.pairs = { found: await forbiddenPairs(connection), at: monotonic() };
-      }
       return { oldestDueStepSeconds: Math.round(Math.max(0, ...ages.map(({ due_for }) => due_for))) / 1_000 };
     }, ANSWER_MS);
+  }
+
+  /** Looks again when it is time. Whoever asks while it does is not kept: the answer of the look before stands. */
+  private findPairs(): Promise<void> {
+    const begun = monotonic();
+    if (this.pairing || begun < this.pairsDueAt) return Promise.resolve();
+    this.pairing = this.parts.database
+      .connect((connection) => forbiddenPairs(connection), PAIRS_ANSWER_MS)
+      .then((found) => void (this.pairs = found))
+      // It says nothing of this process or its database: that is asked for apart.
+      .catch(() => undefined)
+      .finally(() => {
+        const now = monotonic();
+        this.pairsDueAt = now + Math.max(PAIRS_FOR_MS, (now - begun) * PAIRS_FOR_TIMES);
+        this.pairing = undefined;
+      });
+    return this.pairing;
   }
 }
 

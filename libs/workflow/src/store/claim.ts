@@ -62,6 +62,12 @@ export interface Claims {
 export const LARGEST_CLAIM = 64;
 
 /**
+ * Rows of a lane that are read, at most, to find the next one that will be due here. What lies behind more rows than that of classes not loaded here is found
+ * by the poll: a million of them, due next month, would be walked through at each claim.
+ */
+const LOOK_AHEAD = 100;
+
+/**
  * The claim, shaped so that the planner has no choice (docs/decisions/0004-claim.md): lanes as parameters, rows pulled in
  * order and locked one by one in LATERAL, a literal LIMIT, arrays instead of joins. Nothing is sorted, so claimers do not all
  * go for the same rows: each takes the next that is free.
@@ -122,11 +128,13 @@ select h.id, h.workflow_id, h.plain, c.id as claimed_id, c.handler, c.step_name,
 from (select min(d.available_at) as next_at
       from unnest($1::text[], $2::int[]) lane(queue, priority)
       cross join lateral (
-        select s.available_at from ${t.steps} s
-        where s.status = 'scheduled' and s.available_at is not null
-          and s.queue = lane.queue and s.priority = lane.priority and s.handler = any($3::text[])
-          and s.id <> all(array(select id from held)) and s.id <> all($5::bigint[])
-        order by s.available_at, s.id limit 1) d) x
+        select ahead.available_at from (
+          select s.available_at, s.handler from ${t.steps} s
+          where s.status = 'scheduled' and s.available_at is not null
+            and s.queue = lane.queue and s.priority = lane.priority
+            and s.id <> all(array(select id from held)) and s.id <> all($5::bigint[])
+          order by s.available_at, s.id limit ${LOOK_AHEAD}) ahead
+        where ahead.handler = any($3::text[]) order by ahead.available_at limit 1) d) x
 left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id`,
 );
 

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from '../model/error-record.js';
 import type { Connection } from './connection.js';
 import { dueAt } from './schedule.js';
-import { padded, statement } from './statement.js';
+import { padded, statement, statusIs } from './statement.js';
 
 /** One member of a fan-out that is to be opened. */
 export interface NewMember {
@@ -74,7 +74,7 @@ with parked as (
   update ${t.steps} s
   set status = 'waiting', available_at = null, waiting_since = statement_timestamp(), batch_size = $3::int,
       output = $4::json, lease_expires_at = null
-  where s.id = $1::bigint and s.status = 'in_progress' returning s.id
+  where s.id = $1::bigint and ${statusIs('s.status', `'in_progress'`)} returning s.id
 ), runs as (
   update ${t.runs} w
   set status = case when w.status = 'paused' then 'paused' else 'waiting' end, updated_at = statement_timestamp()
@@ -123,7 +123,7 @@ with given as materialized (
                        $9::text[])
     as g(id, claim_no, status, wait, error_class, error_message, error_backtrace, error_causes, only_if)
 ), held as materialized (
-  select m.id from ${t.steps} m where m.id = any($1::bigint[]) and m.status = 'in_progress'
+  select m.id from ${t.steps} m where m.id = any($1::bigint[]) and ${statusIs('m.status', `'in_progress'`)}
   order by m.id for no key update
 )
 update ${t.steps} s
@@ -135,7 +135,7 @@ set status = g.status,
     error_causes = g.error_causes::json
 from given g join held h on h.id = g.id
 cross join lateral (select statement_timestamp() + g.wait * interval '1 millisecond' as at) due
-where s.id = g.id and s.status = 'in_progress' and s.claim_no = g.claim_no
+where s.id = g.id and ${statusIs('s.status', `'in_progress'`)} and s.claim_no = g.claim_no
   and case g.only_if when 'lapsed' then s.lease_expires_at < statement_timestamp()
                      when 'hung' then s.started_at + $10::float8 * interval '1 millisecond' < statement_timestamp() else true end
 returning s.id, s.parent_step_id, s.workflow_id, s.status, s.queue, s.priority`,
@@ -226,7 +226,7 @@ export async function countMembers(
 const DUE_TO_JOIN = statement(
   'make_due_to_join',
   (t) => `update ${t.steps} s set available_at = statement_timestamp()
-  where s.id = $1::bigint and s.status = 'waiting' and s.batch_size is not null and s.available_at is null`,
+  where s.id = $1::bigint and ${statusIs('s.status', `'waiting'`)} and s.batch_size is not null and s.available_at is null`,
 );
 
 /** For a process that has not the run's class: leaves the join to one that has, durably. */

@@ -93,10 +93,11 @@ export async function runByKey(connection: Connection, workflow: string, key: st
   return (await connection.run<RunRow>(BY_KEY, [workflow, key]))[0];
 }
 
+// Its class is written so that only the index of subjects fits: from that of ongoing runs, all of the class would be read.
 const BY_SUBJECT = statement(
   'run_by_subject',
   (t) => `select ${RUN_COLUMNS} from ${t.runs} w
-  where w.workflow_class = $1 and w.subject_type = $2 and w.subject_id = $3 and w.ended_at is null`,
+  where w.workflow_class || '' = $1 and w.subject_type = $2 and w.subject_id = $3 and w.ended_at is null`,
 );
 
 /** The ongoing run that holds the subject's slot. */

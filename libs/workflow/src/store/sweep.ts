@@ -43,15 +43,40 @@ export function hungRows(
   ]);
 }
 
-// Members never wait. Without a condition on their parent the index of all open rows does not fit, and the small one of waiting rows does.
 const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 
+/**
+ * Waits for a signal are asked for by class and step: a loose walk over their index finds the few pairs there are, and only those that should not be are
+ * looked into. Row by row, 200,000 healthy waits would be read to find nothing. Batches under way are few, and have an index of their own.
+ *
+ * Members never wait. Without a condition on their parent the index of all open rows does not fit.
+ */
 const STRANDED = statement(
   'stranded_waits',
-  (t) => `select s.id, s.workflow_id from ${t.steps} s
-  where s.status = 'waiting' and s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
-    and not (s.batch_size is not null and ${KEY} = any($3::text[])) and s.workflow_id > $4::uuid
-  order by s.workflow_id limit ${PAGE}`,
+  (t) => `
+with recursive pair(handler, step_name) as (
+  (select s.handler, s.step_name from ${t.steps} s where s.status = 'waiting' and s.batch_size is null
+   order by s.handler, s.step_name limit 1)
+  union all
+  select next.handler, next.step_name from pair cross join lateral (
+    select s.handler, s.step_name from ${t.steps} s
+    where s.status = 'waiting' and s.batch_size is null and (s.handler, s.step_name) > (pair.handler, pair.step_name)
+    order by s.handler, s.step_name limit 1) next
+), signals as (
+  select stranded.* from pair s cross join lateral (
+    select w.id, w.workflow_id from ${t.steps} w
+    where w.status = 'waiting' and w.batch_size is null and w.handler = s.handler and w.step_name = s.step_name
+      and w.workflow_id > $4::uuid
+    order by w.workflow_id limit ${PAGE}) stranded
+  where s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
+), batches as (
+  select s.id, s.workflow_id from ${t.steps} s
+  where s.status = 'waiting' and s.batch_size is not null and s.handler = any($1::text[])
+    and ${KEY} <> all($2::text[]) and ${KEY} <> all($3::text[]) and s.workflow_id > $4::uuid
+  order by s.workflow_id limit ${PAGE}
+)
+select id, workflow_id from (select * from signals union all select * from batches) stranded
+order by workflow_id limit ${PAGE}`,
 );
 
 /**

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { statement } from './statement.js';
+import { statement, statusIs } from './statement.js';
 
 /** When a wait is over: at a moment, after so many milliseconds, or never. */
 export type Deadline = { readonly at: Date } | { readonly after: number } | null;
@@ -27,7 +27,7 @@ with parked as (
   update ${t.steps} s
   set status = 'waiting', available_at = null, wait_for = $3, waiting_since = statement_timestamp(),
       timeout_at = ${deadlineAt('$4', '$5')}
-  where s.id = $1::bigint and s.status = 'scheduled' returning s.id
+  where s.id = $1::bigint and ${statusIs('s.status', `'scheduled'`)} returning s.id
 ), runs as (
   update ${t.runs} w set status = 'waiting', updated_at = statement_timestamp()
   where w.id = $2::uuid and exists (select from parked)
@@ -63,7 +63,7 @@ set timeout_at = case
   when $2::timestamptz > greatest(statement_timestamp(), s.timeout_at) then $2::timestamptz
   when $3::float8 is not null then coalesce(s.timeout_at, statement_timestamp()) + interval '1 millisecond' * ($3::float8
     * (greatest(floor(extract(epoch from statement_timestamp() - s.timeout_at) * 1000 / $3::float8), 0) + 1)) end
-where s.id = $1::bigint and s.status = 'waiting'
+where s.id = $1::bigint and ${statusIs('s.status', `'waiting'`)}
 returning (extract(epoch from s.timeout_at - statement_timestamp()) * 1000)::float8 as due_in`,
 );
 
@@ -86,12 +86,15 @@ export async function moveDeadline(
 /** Deadlines of one look, at most. */
 export const LARGEST_LOOK = 100;
 
+/** Class by class: however many deadlines of classes that are not loaded here lie before ours, they are not walked through. */
 const PASSED = statement(
   'passed_deadlines',
-  (t) => `select s.id, s.workflow_id from ${t.steps} s
-  where s.status = 'waiting' and s.timeout_at is not null and s.timeout_at <= statement_timestamp()
-    and s.handler = any($1::text[]) and s.id <> all($2::bigint[])
-  order by s.timeout_at limit ${LARGEST_LOOK}`,
+  (t) => `select passed.id, passed.workflow_id from unnest($1::text[]) loaded(handler) cross join lateral (
+    select s.id, s.workflow_id, s.timeout_at from ${t.steps} s
+    where s.status = 'waiting' and s.timeout_at is not null and s.handler = loaded.handler
+      and s.timeout_at <= statement_timestamp() and s.id <> all($2::bigint[])
+    order by s.timeout_at limit ${LARGEST_LOOK}) passed
+  order by passed.timeout_at limit ${LARGEST_LOOK}`,
 );
 
 /** Waits whose deadline has passed, earliest first, of the classes named; without those just tried in vain. */
@@ -105,10 +108,11 @@ export function passedDeadlines(
 
 const NEXT = statement(
   'next_deadline',
-  (t) => `select (extract(epoch from s.timeout_at - statement_timestamp()) * 1000)::float8 as due_in from ${t.steps} s
-  where s.status = 'waiting' and s.timeout_at is not null
-    and s.handler = any($1::text[]) and s.id <> all($2::bigint[])
-  order by s.timeout_at limit 1`,
+  (t) => `select (extract(epoch from min(next.timeout_at) - statement_timestamp()) * 1000)::float8 as due_in
+  from unnest($1::text[]) loaded(handler) cross join lateral (
+    select s.timeout_at from ${t.steps} s
+    where s.status = 'waiting' and s.timeout_at is not null and s.handler = loaded.handler and s.id <> all($2::bigint[])
+    order by s.timeout_at limit 1) next`,
 );
 
 /** Milliseconds until the next deadline of these classes, without those just tried; negative when it has passed since; null: there is none. */
@@ -117,5 +121,5 @@ export async function nextDeadlineIn(
   handlers: readonly string[],
   tried: readonly string[],
 ): Promise<number | null> {
-  return (await connection.run<{ due_in: number }>(NEXT, [handlers, tried]))[0]?.due_in ?? null;
+  return (await connection.run<{ due_in: number | null }>(NEXT, [handlers, tried]))[0]?.due_in ?? null;
 }

@@ -187,7 +187,7 @@ export class Sweeper {
     for (let after: EndedRun | null = null; ;) {
       const page: EndedRun[] = await this.read((connection) => endedRuns(connection, this.workflows, retention, after));
       kept += await this.deletePage(
-        page.map(({ id }) => id),
+        page.filter(({ busy }) => !busy).map(({ id }) => id),
         kept,
       );
       if (page.length < RETENTION_PAGE) break;
