@@ -88,6 +88,7 @@ async function claimOnce(app) {
     lanes: [{ queue: 'default', priority: 0 }],
     handlers: ['Parked'],
     plainSteps: ['next', 'wait'].map((name) => plainStepKey('Parked', name)),
+    gatedSteps: [],
     inHand: [],
   };
   return database.connect(async (/** @type {any} */ connection) => {

@@ -23,6 +23,7 @@ const FILTER: ClaimFilter = {
   lanes: LANES,
   handlers: LOADED,
   plainSteps: LOADED.map((name) => plainStepKey(name, 'one')),
+  gatedSteps: [],
   inHand: [],
 };
 

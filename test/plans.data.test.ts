@@ -115,11 +115,11 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
   const statements: Record<string, PlannedStatement> = {
     'a claim with nothing due in its lane': {
       indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
-      send: (connection) => claim(connection, { lanes: [{ queue: 'none', priority: 0 }], handlers: LOADED, plainSteps: [], inHand: [] }, WORKER, 64),
+      send: (connection) => claim(connection, { lanes: [{ queue: 'none', priority: 0 }], handlers: LOADED, plainSteps: [], gatedSteps: [], inHand: [] }, WORKER, 64),
     },
     'a claim in all lanes': {
       indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
-      send: (connection) => claim(connection, { lanes: LANES, handlers: LOADED, plainSteps: [], inHand: ['1'] }, WORKER, 64),
+      send: (connection) => claim(connection, { lanes: LANES, handlers: LOADED, plainSteps: [], gatedSteps: [], inHand: ['1'] }, WORKER, 64),
     },
     'the rows a worker has': {
       indexes: ['workflow_steps_pkey', 'workflows_pkey'],

@@ -20,6 +20,7 @@ const FILTER: ClaimFilter = {
   lanes: LANES,
   handlers: LOADED,
   plainSteps: LOADED.map((name) => plainStepKey(name, 'one')),
+  gatedSteps: LOADED.map((name) => plainStepKey(name, 'two')),
   inHand: ['1', '2', '3'],
 };
 const NEXT: Schedule = {
@@ -66,6 +67,7 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       output: null,
       next: NEXT,
       inPlace: true,
+      hasSignal: true,
     }));
   const newRuns = (count: number): NewRun[] =>
     Array.from({ length: count }, () => {
@@ -81,11 +83,11 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
   /** What the engine does, with the connection it does it by, and the indexes it goes by. */
   const statements: Record<string, { indexes: string[]; send: (connection: Connection) => Promise<unknown> }> = {
     'the claim of one row': {
-      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => claim(connection, FILTER, WORKER, 1),
     },
     'the claim of 64 rows': {
-      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => claim(connection, FILTER, WORKER, 64),
     },
     'the look for lanes': { indexes: ['workflow_steps_claim'], send: lanesInUse },

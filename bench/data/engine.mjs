@@ -35,6 +35,7 @@ export function claim({ connection, parts }, count) {
     plainSteps: registry
       .all()
       .flatMap(({ definition }) => definition.steps.map((step) => claims.plainStepKey(definition.name, step.name))),
+    gatedSteps: [],
     inHand: [],
   };
   return claims.claim(connection, filter, worker, count);
@@ -60,6 +61,7 @@ export async function settle({ connection, parts }, rows, what) {
           ? null
           : { step: 'check', handler: row.handler, queue: row.queue, priority: row.priority, wait: 0, holdBack: 0, notBefore: null },
       inPlace: true,
+      hasSignal: false,
     })),
     parts.worker,
   ); // prettier-ignore

@@ -106,7 +106,13 @@ export class Process {
 
   private claim(handler: string, plainSteps: readonly string[]): Promise<Claims> {
     const { database, settings, worker } = this.parts;
-    const filter = { lanes: [{ queue: settings.queue, priority: 0 }], handlers: [handler], plainSteps, inHand: [] };
+    const filter = {
+      lanes: [{ queue: settings.queue, priority: 0 }],
+      handlers: [handler],
+      plainSteps,
+      gatedSteps: [],
+      inHand: [],
+    };
     return database.engineConnect((connection) => claim(connection, filter, worker, 1));
   }
 

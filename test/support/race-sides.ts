@@ -24,12 +24,15 @@ export class Side {
   async claim(passOver: readonly string[]): Promise<string[]> {
     const { database, registry, worker } = this.parts;
     const definitions = registry.all().map(({ definition }) => definition);
+    const keysOf = (kind: 'plain' | 'gated') =>
+      definitions.flatMap(({ name, steps }) =>
+        steps.filter((step) => step[kind]).map((step) => plainStepKey(name, step.name)),
+      );
     const filter = {
       lanes: [{ queue: this.parts.settings.queue, priority: 0 }],
       handlers: definitions.map(({ name }) => name),
-      plainSteps: definitions.flatMap(({ name, steps }) =>
-        steps.filter(({ plain }) => plain).map((step) => plainStepKey(name, step.name)),
-      ),
+      plainSteps: keysOf('plain'),
+      gatedSteps: keysOf('gated'),
       inHand: [...passOver],
     };
     const taken: string[] = [];

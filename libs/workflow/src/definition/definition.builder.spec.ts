@@ -231,7 +231,7 @@ describe('definition_digest', () => {
 });
 
 describe('a plain step', () => {
-  it('has no guard, gate, fan-out or transaction', () => {
+  it('has no guard and no gate', () => {
     const definition = built(
       step('plain', nothing, { wait: 5, timeout: 5, onException: { action: 'skip' } }),
       step('skipped', nothing, { skipIf: nothing }),
@@ -241,18 +241,20 @@ describe('a plain step', () => {
       fanOut('fanned', nothing),
       removedStep('removed'),
     );
-    expect(definition.steps.filter(({ plain }) => plain).map(({ name }) => name)).toEqual(['plain', 'untransactional']);
+    const plain = ['plain', 'transactional', 'untransactional', 'fanned'];
+    expect(definition.steps.filter((one) => one.plain).map(({ name }) => name)).toEqual(plain);
+    expect(definition.steps.filter((one) => one.gated).map(({ name }) => name)).toEqual(['waiting']);
   });
 
   it('is none in a class with a cancel guard', () => {
     @Workflow()
     class Guarded {
-      @Step() a() {}
+      @Step({ waitFor: 'paid' }) a() {}
       @CancelIf() gone() {
         return false;
       }
     }
-    expect(of(Guarded).first.plain).toBe(false);
+    expect(of(Guarded).first).toMatchObject({ plain: false, gated: false });
   });
 });
 

@@ -31,8 +31,10 @@ export interface StepDefinition {
   readonly onTimeout: TimeoutAction;
   readonly transactional: boolean;
   readonly onBatchFailure: BatchFailureAction;
-  /** No guard, gate, fan-out or transaction stands before or around the body: it may go through the set-based statements. */
+  /** Nobody is asked before its body runs, no guard and no gate: it may be claimed in sets, and gone on with in place. */
   readonly plain: boolean;
+  /** Only its gate is asked: once a signal woke its row it may be claimed as a plain one. */
+  readonly gated: boolean;
 }
 
 /** All that a workflow class says, immutable: one a class. */

@@ -49,11 +49,21 @@ export function defineSignal<Payload = any>(name: string, payload?: new () => Pa
   if (payload !== undefined && typeof payload !== 'function') {
     throw badOption(place, 'payload', payload, 'a class-validator DTO class');
   }
-  return Object.freeze({
+  const signal = Object.freeze({
     name,
     payload: payload ?? null,
-    matches: (signal: ReceivedSignal) => signal.name === name,
+    matches: (received: ReceivedSignal) => received.name === name,
   });
+  defined.add(signal);
+  return signal;
+}
+
+/** What `defineSignal` made: it goes by the name alone, and no code of the application's is asked. */
+const defined = new WeakSet<object>();
+
+/** The name that alone decides what fits; null: the application's code does. */
+export function nameAlone(waitFor: SignalMatcher): string | null {
+  return defined.has(waitFor) ? waitFor.name! : null;
 }
 
 /**

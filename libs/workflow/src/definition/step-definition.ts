@@ -27,6 +27,7 @@ export function defineStep(step: NamedStep, { target, jobOptions, hasCancelGuard
   const transactional = checkBoolean(options.transactional, place, 'transactional');
   const skipIf = options.skipIf === undefined ? null : checkCallable(options.skipIf, target, place, 'skipIf');
   const waitFor = options.waitFor === undefined ? null : toMatcher(options.waitFor, place);
+  const isUnguarded = kind !== 'removed' && !skipIf && !hasCancelGuards;
   refuseIdleOptions(options, place);
   return Object.freeze({
     name,
@@ -42,7 +43,8 @@ export function defineStep(step: NamedStep, { target, jobOptions, hasCancelGuard
     onTimeout: checkOneOf(options.onTimeout, TIMEOUT_ACTIONS, 'pause', place, 'onTimeout'),
     transactional,
     onBatchFailure: checkOneOf(options.onBatchFailure, BATCH_FAILURE_ACTIONS, 'pause', place, 'onBatchFailure'),
-    plain: kind === 'step' && !skipIf && !waitFor && !transactional && !hasCancelGuards,
+    plain: isUnguarded && !waitFor,
+    gated: isUnguarded && waitFor !== null,
   });
 }
 

@@ -215,7 +215,7 @@ describe('fan-outs', () => {
 
 describe('transactional', () => {
   it('DEF-08 is true or false', () => {
-    expect(buildStep({ transactional: true })).toMatchObject({ transactional: true, plain: false });
+    expect(buildStep({ transactional: true })).toMatchObject({ transactional: true, plain: true });
     expect(() => buildStep({ transactional: 'yes' })).toThrow('"transactional" is "yes"; allowed: true, false.');
   });
 });

@@ -7,6 +7,7 @@ import { outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import { contextOf, contextWithoutData, runBody } from './body.js';
 import type { EngineParts } from './engine.parts.js';
+import { Gate } from './gate.js';
 import type { LiveContext } from './live-context.js';
 import { outcomeOfError } from './policies.js';
 import { settleOne } from './settle-one.js';
@@ -52,10 +53,11 @@ export class AttemptRunner {
     }
   }
 
-  /** A database that is away for a while, just as the subject is to be loaded, fails no attempt. */
+  /** A database that is away for a while, just as subject or signal are to be loaded, fails no attempt. */
   private async contextOf(attempt: Attempt): Promise<LiveContext> {
     for (let number = 1; ; number += 1) {
       try {
+        if (attempt.wokenBy) attempt.gate ??= await Gate.holding(this.parts, attempt.step.waitFor!, attempt.wokenBy);
         return await contextOf(this.parts, attempt);
       } catch (error) {
         if (number === LOADS || !(await outlasted(this.parts.database, error))) throw error;

@@ -1,6 +1,7 @@
 import type { StepDefinition } from '../definition/definition.js';
 import type { EntityReference } from '../model/entity-reference.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
+import type { SignalRow } from '../store/signals.js';
 import { Abortable } from './abortable.js';
 import type { Gate } from './gate.js';
 import type { LiveBatch } from './live-batch.js';
@@ -9,6 +10,8 @@ import type { LiveBatch } from './live-batch.js';
 export class Attempt extends Abortable {
   /** Its place in a run that goes on in place: 1 for an attempt that was claimed by itself. */
   chain = 1;
+  /** The signal that it was claimed with, until its gate is made of it. */
+  wokenBy: SignalRow | null = null;
   /** Its place at the signal it waits for; null in a step without `waitFor`. */
   gate: Gate | null = null;
   /** What its body added, when it is a fan-out whose body has run. */

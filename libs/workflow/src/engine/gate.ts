@@ -62,6 +62,19 @@ export class Gate {
     });
   }
 
+  /**
+   * Of an attempt that was claimed with the signal that woke it.
+   *
+   * @throws when an entity in its payload cannot be loaded
+   */
+  static async holding({ subjects }: EngineParts, waitFor: SignalMatcher, row: SignalRow): Promise<Gate> {
+    const load = (reference: { type: string; id: string }) => subjects.load(reference);
+    const payload = await deserialize(row.payload, { load });
+    const gate = new Gate(waitFor, false, { row, signal: { name: row.name, payload } }, () => Promise.resolve(null));
+    gate.close();
+    return gate;
+  }
+
   /** A signal is held already. */
   get woken(): boolean {
     return this.held !== null;

@@ -2,7 +2,6 @@ import type { EntityManager, Repository } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import type { SignalDefinition } from '../definition/signal.js';
 import { NotOngoingError, PayloadValidationError } from '../errors.js';
-import { deserialize } from '../model/payload.js';
 import { WorkflowEvent } from '../model/workflow-event.entity.js';
 import { WorkflowRun } from '../model/workflow-run.entity.js';
 import { WorkflowSignal } from '../model/workflow-signal.entity.js';
@@ -22,7 +21,7 @@ import {
   type SignalRecord,
   type StepRecord,
 } from './records.js';
-import { Signaller, type Delivered, type SignalOptions } from './signaller.js';
+import { Signaller, type Delivered, type Delivery, type SignalOptions } from './signaller.js';
 import type { Starter } from './starter.js';
 import type { WorkflowHandle } from './workflow.handle.js';
 
@@ -37,6 +36,18 @@ export interface Repositories {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** PostgreSQL's timestamps reach further, JavaScript's do not. */
 const LATEST = new Date('9999-12-31T23:59:59.999Z');
+
+function deliveredSignal({ signal, payload, duplicate }: Delivered): DeliveredSignal {
+  return {
+    id: signal.id,
+    workflowId: signal.workflow_id,
+    name: signal.name,
+    payload,
+    idempotencyKey: signal.idempotency_key,
+    status: signal.status,
+    duplicateDelivery: duplicate,
+  };
+}
 
 /** What handles do: the verbs and reads of one run. */
 export class RunAccess {
@@ -83,10 +94,8 @@ export class RunAccess {
     options: SignalOptions,
   ): Promise<{ signal: DeliveredSignal; run: RunRow }> {
     const delivery = await this.signaller.prepare(signal, payload, options);
-    return this.parts.database.within(options.manager, async (transaction) => {
-      const delivered = await this.signaller.deliver(transaction, this.existing(id), delivery, lockTimeoutOf(options));
-      return { signal: await this.delivered(delivered, transaction.connection.manager), run: delivered.run };
-    });
+    const delivered = await this.deliver(this.existing(id), delivery, options);
+    return { signal: deliveredSignal(delivered), run: delivered.run };
   }
 
   /** As `signal`, for the subject's ongoing run; null when there is none. */
@@ -98,30 +107,24 @@ export class RunAccess {
     options: SignalOptions,
   ): Promise<DeliveredSignal | null> {
     const delivery = await this.signaller.prepare(signal, payload, options);
-    return this.parts.database.within(options.manager, async (transaction) => {
-      const { connection } = transaction;
-      const run = await ongoingRunOf(connection, workflow, subject);
-      const delivered =
-        run &&
-        (await this.signaller.deliver(transaction, run.id, delivery, lockTimeoutOf(options)).catch(endedMeanwhile));
-      return delivered ? this.delivered(delivered, connection.manager) : null;
-    });
+    const run = await this.parts.database.single(options.manager, ({ connection }) =>
+      ongoingRunOf(connection, workflow, subject),
+    );
+    const delivered = run && (await this.deliver(run.id, delivery, options).catch(endedMeanwhile));
+    return delivered ? deliveredSignal(delivered) : null;
   }
 
-  /** Through the transaction's manager: an entity that the caller saved in it is there for no other connection yet. */
-  private async delivered({ signal, duplicate }: Delivered, manager: EntityManager): Promise<DeliveredSignal> {
-    const payload = await deserialize(signal.payload, {
-      load: (reference) => this.parts.subjects.load(reference, manager),
-    });
-    return {
-      id: signal.id,
-      workflowId: signal.workflow_id,
-      name: signal.name,
-      payload,
-      idempotencyKey: signal.idempotency_key,
-      status: signal.status,
-      duplicateDelivery: duplicate,
-    };
+  private async deliver(id: string, delivery: Delivery, options: SignalOptions): Promise<Delivered> {
+    const { database } = this.parts;
+    const lockTimeout = lockTimeoutOf(options);
+    const woken =
+      lockTimeout === undefined
+        ? await database.single(options.manager, (transaction) => this.signaller.wake(transaction, id, delivery))
+        : undefined;
+    return (
+      woken ??
+      database.within(options.manager, (transaction) => this.signaller.deliver(transaction, id, delivery, lockTimeout))
+    );
   }
 
   cancel(id: string, options: VerbOptions): Promise<RunRow> {

@@ -1,12 +1,21 @@
 import type { EntityManager } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
-import { fits, type SignalDefinition } from '../definition/signal.js';
+import { fits, nameAlone, type SignalDefinition } from '../definition/signal.js';
 import { NotOngoingError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull, nameProblem } from '../model/names.js';
 import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
 import { isLegal, isOngoing } from '../model/states.js';
+import { sqlStateOf } from '../store/database.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
-import { claimSignal, insertSignal, recordDuplicate, signalByKey, type SignalRow } from '../store/signals.js';
+import {
+  claimSignal,
+  insertSignal,
+  parkedRun,
+  recordDuplicate,
+  signalByKey,
+  wake,
+  type SignalRow,
+} from '../store/signals.js';
 import type { Transaction } from '../store/transaction.js';
 import { authorOf, type VerbOptions } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
@@ -32,6 +41,8 @@ export interface Delivery {
 
 export interface Delivered {
   readonly signal: SignalRow;
+  /** The signal's, read anew. */
+  readonly payload: unknown;
   readonly duplicate: boolean;
   /** The run afterwards. */
   readonly run: RunRow;
@@ -60,6 +71,27 @@ export class Signaller {
   }
 
   /**
+   * Delivers to a run that waits for just such a signal, as most are, in two statements. Undefined when it is not that simple: nothing
+   * was written, and `deliver` is to look at it under the run's lock.
+   */
+  async wake(transaction: Transaction, workflowId: string, delivery: Delivery): Promise<Delivered | undefined> {
+    const { connection, joined } = transaction;
+    // The same key, sent twice at once, may violate its unique index: a caller's transaction would not survive that.
+    if (joined && delivery.idempotencyKey !== null) return undefined;
+    const parked = await parkedRun(connection, workflowId, delivery.idempotencyKey);
+    const waitFor =
+      parked && this.parts.registry.get(parked.workflow_class)?.definition.step(parked.step_name)?.waitFor;
+    // A matcher is the application's code: it is asked under the run's lock.
+    if (!waitFor || nameAlone(waitFor) !== delivery.name) return undefined;
+    const payload = await this.read(delivery, connection.manager);
+    const signal = await wake(connection, parked.step_id, { workflowId, ...delivery }).catch(takenKey);
+    if (!signal) return undefined;
+    const { queue, priority } = parked;
+    transaction.announce({ kind: 'due', queue, priority, dueIn: 0 });
+    return { signal, payload, duplicate: false, run: { ...parked, status: 'ready' } };
+  }
+
+  /**
    * @throws {WorkflowNotFoundError}
    * @throws {NotOngoingError} when the run has ended, and the key is not one that it got while it went on
    * @throws {WorkflowDefinitionError} when the run's class, which says what its steps wait for, is not loaded here
@@ -77,14 +109,16 @@ export class Signaller {
     const known = key === null ? undefined : await signalByKey(connection, workflowId, key);
     if (known) {
       if (isOngoing(run.status)) await recordDuplicate(connection, known, delivery);
-      return { signal: known, duplicate: true, run };
+      const payload = await this.load(known.payload, connection.manager);
+      return { signal: known, payload, duplicate: true, run };
     }
     if (!isLegal('signal', run.status)) throw this.notOngoing(run);
     const definition = this.parts.registry.require(run.workflow_class);
     const row = await currentRow(connection, run);
     const takes = row !== undefined && (await this.takes(definition, row, delivery, connection.manager));
+    const payload = await this.read(delivery, connection.manager);
     const signal = await insertSignal(connection, { workflowId, ...delivery });
-    if (!takes) return { signal, duplicate: false, run };
+    if (!takes) return { signal, payload, duplicate: false, run };
     await claimSignal(connection, signal.id, row.id, true);
     const paused = run.status === 'paused';
     const changed = await applyMove(transaction, run, {
@@ -93,7 +127,8 @@ export class Signaller {
       keep: { id: row.id, due: 'wake' },
       events: [],
     });
-    return { signal: { ...signal, status: 'claimed', claimed_by_step_id: row.id }, duplicate: false, run: changed.run };
+    const claimed = { ...signal, status: 'claimed' as const, claimed_by_step_id: row.id };
+    return { signal: claimed, payload, duplicate: false, run: changed.run };
   }
 
   /** Whether the run's step is parked on such a signal. The matcher is the application's code: its throw is the caller's. */
@@ -106,15 +141,26 @@ export class Signaller {
     if (row.status !== 'waiting' || row.batch_size !== null) return false;
     const waitFor = definition.step(row.step_name)?.waitFor;
     if (!waitFor) return false;
-    const payload = await deserialize(JSON.parse(delivery.payload), {
-      load: (reference) => this.parts.subjects.load(reference, manager),
-    });
-    return fits(waitFor, { name: delivery.name, payload });
+    return fits(waitFor, { name: delivery.name, payload: await this.read(delivery, manager) });
+  }
+
+  private read(delivery: Delivery, manager: EntityManager): Promise<unknown> {
+    return this.load(JSON.parse(delivery.payload), manager);
+  }
+
+  /** Through the transaction's manager: an entity that the caller saved in it is there for no other connection yet. */
+  private load(payload: unknown, manager: EntityManager): Promise<unknown> {
+    return deserialize(payload, { load: (reference) => this.parts.subjects.load(reference, manager) });
   }
 
   private notOngoing(run: RunRow): NotOngoingError {
     return new NotOngoingError(`Workflow ${run.id} is ${run.status}: it takes no more signals. Nothing was stored.`);
   }
+}
+
+/** Somebody else's delivery under the same key came in between. */
+function takenKey(error: unknown): undefined {
+  if (sqlStateOf(error) !== '23505') throw error;
 }
 
 /** @throws {PayloadValidationError} when it is neither a name nor what `defineSignal` returned */

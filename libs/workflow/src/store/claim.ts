@@ -1,5 +1,6 @@
 import { sourceOf } from '../model/states.js';
 import type { Connection } from './connection.js';
+import type { SignalRow } from './signals.js';
 import { padded, statement, statusIs } from './statement.js';
 
 /** Where due rows are looked for, in this order. */
@@ -47,6 +48,8 @@ export interface ClaimedRow {
   readonly arguments: unknown;
   readonly subject_type: string | null;
   readonly subject_id: string | null;
+  /** The signal that woke it, when it is a gated step's. */
+  readonly signal: SignalRow | null;
 }
 
 export interface Claims {
@@ -73,7 +76,8 @@ const LOOK_AHEAD = 100;
  * go for the same rows: each takes the next that is free.
  *
  * The literal LIMIT is what the plan is made for; the free slots ($10) bound it from outside, where they change nothing: for a
- * parameter alone the generic plan would guess a tenth of the table and hash-join it whole.
+ * parameter alone the generic plan would guess a tenth of the table and hash-join it whole. And a gated step's signal is looked for by a
+ * subquery with a limit: for an `exists` all signals would be read into a hash.
  *
  * Locks: the run of each row, then (a member) the row alone, skip locked: it waits for nobody. Only the locked row is read
  * again after a lost race, so the update of the step repeats its whole condition.
@@ -83,11 +87,15 @@ const CLAIM = statement(
   (t) => `
 with held as materialized (
   select * from (
-  select s.id, s.workflow_id, s.plain
+  select s.id, s.workflow_id,
+         s.parent_step_id is not null or s.key = any($4::text[]) or (
+           s.key = any($11::text[]) and not s.timed_out and coalesce((
+             select true from ${t.signals} g
+             where g.workflow_id = s.workflow_id and g.status = 'claimed' and g.claimed_by_step_id = s.id limit 1), false)) as plain
   from unnest($1::text[], $2::int[]) lane(queue, priority)
   cross join lateral (
     select s.id, s.workflow_id, s.parent_step_id,
-           s.parent_step_id is not null or char_length(s.handler) || ':' || s.handler || s.step_name = any($4::text[]) as plain
+           char_length(s.handler) || ':' || s.handler || s.step_name as key, s.timed_out
     from ${t.steps} s
     where s.status = 'scheduled' and s.available_at is not null
       and s.queue = lane.queue and s.priority = lane.priority and s.available_at <= statement_timestamp()
@@ -111,7 +119,7 @@ with held as materialized (
   where s.id = any(array(select id from held where plain))
     and ${statusIs('s.status', `'scheduled'`)} and s.available_at <= statement_timestamp()
   returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority,
-            s.job_attempt, s.job_args
+            s.job_attempt, s.job_args, char_length(s.handler) || ':' || s.handler || s.step_name = any($11::text[]) as gated
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
   where w.id = any(array(select workflow_id from claimed where parent_step_id is null))
@@ -124,6 +132,7 @@ select h.id, h.workflow_id, h.plain, c.id as claimed_id, c.handler, c.step_name,
        r.arguments, r.subject_type, r.subject_id, c.parent_step_id, c.job_attempt, c.job_args,
        case when c.parent_step_id is not null
             then (select w.workflow_class from ${t.runs} w where w.id = c.workflow_id) end as workflow_class,
+       g.id as signal_id, g.name as signal_name, g.payload as signal_payload, g.idempotency_key as signal_key,
        (extract(epoch from x.next_at - statement_timestamp()) * 1000)::float8 as next_due_in
 from (select min(d.available_at) as next_at
       from unnest($1::text[], $2::int[]) lane(queue, priority)
@@ -135,7 +144,11 @@ from (select min(d.available_at) as next_at
             and s.id <> all(array(select id from held)) and s.id <> all($5::bigint[])
           order by s.available_at, s.id limit ${LOOK_AHEAD}) ahead
         where ahead.handler = any($3::text[]) order by ahead.available_at limit 1) d) x
-left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id`,
+left join held h on true left join claimed c on c.id = h.id left join runs r on r.id = c.workflow_id
+left join lateral (
+  select g.id, g.name, g.payload, g.idempotency_key from ${t.signals} g
+  where c.gated and g.workflow_id = c.workflow_id and g.status = 'claimed' and g.claimed_by_step_id = c.id
+  order by g.id limit 1) g on true`,
 );
 
 /** A class and a step in one text, as the claim puts them together: with the class's length, so that no two pairs look alike. */
@@ -148,8 +161,10 @@ export interface ClaimFilter {
   readonly lanes: readonly Lane[];
   /** Names of the classes and jobs loaded here. */
   readonly handlers: readonly string[];
-  /** `plainStepKey` of the steps without guard, gate, fan-out or transaction. */
+  /** `plainStepKey` of the steps that are plain. */
   readonly plainSteps: readonly string[];
+  /** `plainStepKey` of the steps that are plain once a signal woke them. */
+  readonly gatedSteps: readonly string[];
   /** Guarded rows that this process has in hand. */
   readonly inHand: readonly string[];
 }
@@ -160,6 +175,10 @@ type Row = ClaimedRow &
     claimed_id: string | null;
     parent_step_id: string | null;
     next_due_in: number | null;
+    signal_id: string | null;
+    signal_name: string;
+    signal_payload: unknown;
+    signal_key: string | null;
   };
 
 /** Takes due rows for at most `free` slots. `full`: there may be more. */
@@ -182,14 +201,30 @@ export async function claim(
     worker.appRevision,
     worker.lease,
     limit,
+    padded(filter.gatedSteps),
   ]);
   const held = rows.filter((row) => row.id !== null);
   return {
-    plain: held.filter((row) => row.claimed_id !== null && row.parent_step_id === null),
+    plain: held
+      .filter((row) => row.claimed_id !== null && row.parent_step_id === null)
+      .map((row) => ({ ...row, signal: signalOf(row) })),
     members: held.filter((row) => row.parent_step_id !== null),
     guarded: held.filter((row) => !row.plain).map((row) => ({ id: row.id, workflowId: row.workflow_id })),
     nextDueIn: rows[0]?.next_due_in ?? null,
     full: held.length === limit,
+  };
+}
+
+function signalOf(row: Row): SignalRow | null {
+  if (row.signal_id === null) return null;
+  return {
+    id: row.signal_id,
+    workflow_id: row.workflow_id,
+    name: row.signal_name,
+    payload: row.signal_payload,
+    idempotency_key: row.signal_key,
+    status: 'claimed',
+    claimed_by_step_id: row.id,
   };
 }
 
@@ -233,7 +268,7 @@ export async function ownedRows(
 ): Promise<{ plain: ClaimedRow[]; members: ClaimedMember[] }> {
   const rows = await connection.run<Row>(OWNED, [ids, worker.id]);
   return {
-    plain: rows.filter((row) => row.parent_step_id === null),
+    plain: rows.filter((row) => row.parent_step_id === null).map((row) => ({ ...row, signal: null })),
     members: rows.filter((row) => row.parent_step_id !== null),
   };
 }

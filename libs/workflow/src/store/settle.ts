@@ -15,6 +15,8 @@ export interface Settlement {
   readonly next: Schedule | null;
   /** The next step is claimed by this worker in the same statement. */
   readonly inPlace: boolean;
+  /** It may hold a signal, which is used up. */
+  readonly hasSignal: boolean;
 }
 
 /** A run whose attempt was closed, and the attempt that was opened; null: it finished. */
@@ -77,6 +79,9 @@ with held as materialized (
       ended_at = case when a.status = 'finished' then statement_timestamp() end
   from after a where w.id = a.workflow_id
 ), consumed as (
+  update ${t.signals} g set status = 'consumed', consumed_at = statement_timestamp()
+  where g.workflow_id = any(array(select unnest($19::uuid[]))) and g.status = 'claimed' and g.claimed_by_step_id = any(array(select c.id from closed c))
+), consumed_with_run as (
   -- Which steps hold signals is not for the class to say: it may have lost them since.
   update ${t.signals} g set status = 'consumed', consumed_at = statement_timestamp()
   where g.workflow_id = any(array(select c.workflow_id from closed c where c.follows is null)) and g.status = 'claimed'
@@ -120,6 +125,7 @@ export function settle(
     worker.label,
     worker.appRevision,
     worker.lease,
+    paddedArray(settlements.filter(({ next, hasSignal }) => next && hasSignal).map(({ workflowId }) => workflowId)),
   ]);
 }
 

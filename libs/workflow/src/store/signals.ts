@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js';
-import { statement } from './statement.js';
-import type { SignalStatus } from '../model/states.js';
+import { RUN_COLUMNS, type RunRow } from './run.js';
+import { statement, statusIs } from './statement.js';
+import { sourceOf, type SignalStatus } from '../model/states.js';
 
 /** A signal as the engine reads it. */
 export interface SignalRow {
@@ -113,6 +114,73 @@ export async function insertSignal(connection: Connection, signal: NewSignal): P
   const { workflowId, name, payload, idempotencyKey, actor, reason } = signal;
   const [row] = await connection.run<SignalRow>(INSERT, [workflowId, name, payload, idempotencyKey, actor, reason]);
   return row!;
+}
+
+const PARKED = statement(
+  'parked_run',
+  (t) => `select ${RUN_COLUMNS}, s.id as step_id, s.step_name, s.queue, s.priority
+  from ${t.runs} w
+  join ${t.steps} s on s.workflow_id = w.id and s.step_name = w.current_step and s.member_index = -1
+  where w.id = $1::uuid and w.status = 'waiting' and ${statusIs('s.status', `'waiting'`)} and s.batch_size is null
+    and not exists (select from ${t.signals} g where g.workflow_id = w.id and g.idempotency_key = $2)`,
+);
+
+/** A run that waits for a signal, read without its lock, and the step that does. */
+export type ParkedRun = RunRow & {
+  readonly step_id: string;
+  readonly step_name: string;
+  readonly queue: string;
+  readonly priority: number;
+};
+
+/** The run, when it waits for a signal and has not been sent one under this key. */
+export async function parkedRun(
+  connection: Connection,
+  workflowId: string,
+  idempotencyKey: string | null,
+): Promise<ParkedRun | undefined> {
+  return (await connection.run<ParkedRun>(PARKED, [workflowId, idempotencyKey]))[0];
+}
+
+/**
+ * Stores a signal as the one that a waiting step takes, and wakes it: in one statement, whose conditions are those of the rows it locks
+ * and updates, so that they are read again after the lock was waited for.
+ *
+ * Locks: the run, then its row.
+ */
+const WAKE = statement(
+  'wake',
+  (t) => `
+with held as materialized (
+  select w.id from ${t.runs} w where w.id = $1::uuid and w.status = '${sourceOf('wake')}' for no key update
+), woken as (
+  update ${t.steps} s
+  set status = 'scheduled', scheduled_at = statement_timestamp(), available_at = statement_timestamp(),
+      timeout_at = null, stopped_timeout_at = null
+  where s.id = $2::bigint and ${statusIs('s.status', `'waiting'`)} and exists (select from held)
+  returning s.id
+), stored as (
+  insert into ${t.signals} as g (workflow_id, name, payload, idempotency_key, status, claimed_by_step_id, claimed_at)
+  select $1::uuid, $3::text, $4::json, $5::text, 'claimed', woken.id, statement_timestamp() from woken
+  returning ${COLUMNS}
+), run as (
+  update ${t.runs} w set status = 'ready', updated_at = statement_timestamp()
+  where w.id = $1::uuid and exists (select from woken)
+), trail as (
+  insert into ${t.events} (workflow_id, step_id, name, actor, reason, details)
+  select workflow_id, null, 'signal_received', $6::text, $7::text,
+         json_build_object('name', name, 'idempotency_key', idempotency_key, 'duplicate', false) from stored
+  union all
+  select workflow_id, claimed_by_step_id, 'signal_claimed', 'system', null, json_build_object('name', name) from stored
+)
+select * from stored`,
+);
+
+/** Wakes a waiting step with a signal that it takes; undefined when it no longer waits: nothing was written. */
+export async function wake(connection: Connection, stepId: string, signal: NewSignal): Promise<SignalRow | undefined> {
+  const { workflowId, name, payload, idempotencyKey, actor, reason } = signal;
+  const values = [workflowId, stepId, name, payload, idempotencyKey, actor, reason];
+  return (await connection.run<SignalRow>(WAKE, values))[0];
 }
 
 const DUPLICATE = statement(

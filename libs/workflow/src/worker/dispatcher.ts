@@ -52,6 +52,7 @@ export class Dispatcher {
   readonly stalls: Stalls;
   private readonly handlers: readonly string[];
   private readonly plainSteps: readonly string[];
+  private readonly gatedSteps: readonly string[];
   private readonly idle = new Set<() => void>();
   private stopListening: (() => void) | undefined;
   private timer: { readonly due: number; readonly handle: NodeJS.Timeout } | undefined;
@@ -93,11 +94,14 @@ export class Dispatcher {
     this.ownership = new Ownership(this.inHand, (ids) => void this.takeUp(ids));
     this.stalls = new Stalls(parts, runner, (end) => this.executor.settleMember(end));
     this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
-    this.plainSteps = registry
-      .all()
-      .flatMap(({ definition }) =>
-        definition.steps.filter(({ plain }) => plain).map((step) => plainStepKey(definition.name, step.name)),
-      );
+    const keysOf = (kind: 'plain' | 'gated') =>
+      registry
+        .all()
+        .flatMap(({ definition: { name, steps } }) =>
+          steps.filter((step) => step[kind]).map((step) => plainStepKey(name, step.name)),
+        );
+    this.plainSteps = keysOf('plain');
+    this.gatedSteps = keysOf('gated');
   }
 
   start(): void {
@@ -195,6 +199,7 @@ export class Dispatcher {
       lanes: this.lanes.inOrder(),
       handlers: this.handlers,
       plainSteps: this.plainSteps,
+      gatedSteps: this.gatedSteps,
       inHand: this.inHand.guardedIds,
     };
     try {

@@ -47,7 +47,9 @@ export class Executor {
   }
 
   runClaimed(row: ClaimedRow): void {
-    this.run({ attempt: this.attemptOf(row) });
+    const attempt = this.attemptOf(row);
+    attempt.wokenBy = row.signal;
+    this.run({ attempt });
   }
 
   /** Settles the end of a member's try that somebody else made. False: it was no longer so. */

@@ -68,7 +68,7 @@ export class SettlementQueue {
       outcome,
       nextStep,
       done,
-      row: { id, workflowId, claimNo, output: outcome.output, next, inPlace },
+      row: { id, workflowId, claimNo, output: outcome.output, next, inPlace, hasSignal: attempt.gate !== null },
     };
   }
 
@@ -145,9 +145,9 @@ export class SettlementQueue {
   }
 }
 
-/** A return that holds no signal and opens no batch. */
-function isUsual({ gate, batch }: Attempt, { kind, error }: Outcome): boolean {
-  return kind === 'completed' && !error && !gate && !batch;
+/** A return that opens no batch. */
+function isUsual({ batch }: Attempt, { kind, error }: Outcome): boolean {
+  return kind === 'completed' && !error && !batch;
 }
 
 function isDueAtOnce({
