@@ -232,7 +232,7 @@ describe('what the sweep repairs', () => {
 
     test('SWEEP-12 AMB-31 a batch that ended over stallThreshold ago is resolved as the callback would have; a younger one is left to it', async () => {
       const app = await suite.boot([Plain, Cancels, Skips, Task], {
-        worker: { queues: ['default'] },
+        worker: { queues: ['default'], lease: '1h' },
         stallThreshold: '1h',
       });
       const completed = await unnoticed(app, Plain, '61 minutes');

@@ -19,6 +19,7 @@ import { percentile } from '../report.mjs';
  * @typedef {object} Measured
  * @property {string} name
  * @property {number[]} medians milliseconds, of each side
+ * @property {number[]} quartiles the lower ones: what others do on the machine only adds
  * @property {number | null} limit the ratio it is held to
  */
 
@@ -36,7 +37,9 @@ export async function measureAll(sides, operations, { samples, limit, say }) {
   const measured = [];
   for (const operation of operations) {
     const one = await measure(sides, operation, samples, operation.counts ? null : limit);
-    say(`${one.name}: ${one.medians.map((ms) => ms.toFixed(2)).join(' and ')} ms, ${ratioOf(one).toFixed(2)} x`);
+    say(
+      `${one.name}: ${one.medians.map((ms) => ms.toFixed(2)).join(' and ')} ms, ${ratioOf(one.medians).toFixed(2)} x`,
+    );
     measured.push(one);
   }
   return measured;
@@ -61,8 +64,8 @@ async function measure(sides, operation, samples, limit) {
       if (round >= 0) times.get(side)?.push(took);
     }
   }
-  const medians = sides.map((side) => percentile(times.get(side) ?? [], 0.5));
-  return { name: operation.name, medians, limit };
+  const atShare = (/** @type {number} */ share) => sides.map((side) => percentile(times.get(side) ?? [], share));
+  return { name: operation.name, medians: atShare(0.5), quartiles: atShare(0.25), limit };
 }
 
 /**
@@ -78,7 +81,7 @@ async function once(side, { before, run, after }) {
   return took;
 }
 
-/** @param {Measured} measured */
-export function ratioOf({ medians: [base, other] }) {
+/** @param {readonly number[]} figures of the side that is compared with, and of the other */
+export function ratioOf([base, other]) {
   return (other ?? NaN) / (base ?? NaN);
 }
