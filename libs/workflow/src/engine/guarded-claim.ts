@@ -4,13 +4,12 @@ import type { WaitDeadline } from '../definition/wait-timeout.js';
 import type { StepDefinition } from '../definition/definition.js';
 import { StepNotDefinedError, StepTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
-import { isLegal } from '../model/states.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
 import { isAborted } from '../store/database.js';
 import { isPassing, patiently } from '../store/patience.js';
-import { currentRow, lockRun, lockRunIfFree, stepRow, type RunRow, type StepRow } from '../store/run.js';
+import { lockDueRow, lockRun, stepRow, type RunAndRow, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal } from '../store/signals.js';
 import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
@@ -150,25 +149,20 @@ async function startOrPark(
 /** What guards and gate decided; null: the body is to run. */
 type Verdict = 'cancelled' | 'skipped' | { readonly deadline: WaitDeadline | null } | null;
 
-interface LockedDue {
-  readonly run: RunRow;
-  readonly row: StepRow;
+interface LockedDue extends RunAndRow {
   readonly workflow: LoadedWorkflow;
 }
 
-/** The run's lock, if nobody has it, and its row read after it was taken: undefined when it is no longer this row's turn. */
+/** The run's lock, if nobody has it, and its row: undefined when it is no longer this row's turn. */
 async function lockDue(
   { registry }: EngineParts,
   connection: Connection,
   due: { id: string; workflowId: string },
   evenIfNotDue: boolean,
 ): Promise<LockedDue | undefined> {
-  const run = await lockRunIfFree(connection, due.workflowId);
-  if (!run || !isLegal('claim', run.status)) return undefined;
-  const row = await currentRow(connection, run);
-  const workflow = registry.get(run.workflow_class);
-  if (!row || !workflow || row.id !== due.id || row.status !== 'scheduled') return undefined;
-  return row.due || evenIfNotDue ? { run, row, workflow } : undefined;
+  const locked = await lockDueRow(connection, due);
+  const workflow = locked && registry.get(locked.run.workflow_class);
+  return workflow && (locked.row.due || evenIfNotDue) ? { ...locked, workflow } : undefined;
 }
 
 /** Cancel guards first, then `skipIf`, then the gate, in the transaction that holds the run's lock and within `guardTimeout`. */

@@ -1,8 +1,8 @@
 import { captureError } from '../model/error-record.js';
 import { sqlStateOf } from '../store/database.js';
-import { recordLateCompletion } from '../store/run.js';
+import { lockClaimedRow, recordLateCompletion, runStatus } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
-import { changeRun } from '../transition/change-run.js';
+import { applyMove } from '../transition/change-run.js';
 import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
@@ -63,10 +63,10 @@ export async function settleWithin(
   const { row, workflow, batch } = attempt;
   // A fan-out's body that returned has not completed its step: the batch it added will.
   if (batch && outcome.kind === 'completed') return openBatch(parts, transaction, attempt, batch, outcome.output);
-  const changed = await changeRun(transaction, row.workflowId, (locked) => {
-    const ours = locked.row.id === row.id && locked.row.status === 'in_progress' && locked.row.claim_no === row.claimNo;
-    return ours ? endAttempt(workflow.definition, locked, outcome, { defaultQueue: parts.settings.queue }) : null;
-  });
-  if (changed === undefined) return 'gone';
-  return changed === null ? 'late' : 'settled';
+  const { connection } = transaction;
+  const locked = await lockClaimedRow(connection, row);
+  if (!locked) return (await runStatus(connection, row.workflowId)) === null ? 'gone' : 'late';
+  const move = endAttempt(workflow.definition, locked, outcome, { defaultQueue: parts.settings.queue });
+  await applyMove(transaction, locked.run, move);
+  return 'settled';
 }

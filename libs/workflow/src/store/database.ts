@@ -309,9 +309,10 @@ export class Database {
       let result: T;
       this.shared.add(connection);
       try {
-        await connection.answered(queryRunner.startTransaction('READ COMMITTED'));
+        await connection.answered(queryRunner.startTransaction());
         await connection.command(
-          `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
+          `set transaction isolation level read committed; ` +
+            `set local idle_in_transaction_session_timeout = ${Math.min(Math.ceil(idleLimit), MAX_INT4)}; ${SET_MARK}`,
         );
         if (this.pooled) connection.pooledPid = (await connection.run<{ pid: number }>(SERVER, []))[0]!.pid;
         result = await connection.whileAlive(use(transaction));

@@ -1,8 +1,8 @@
 import type { Connection } from './connection.js';
 import { sqlStateOf } from './database.js';
-import { statement } from './statement.js';
+import { statement, statusIs } from './statement.js';
 import { LockTimeoutError } from '../errors.js';
-import type { RunStatus, StepStatus } from '../model/states.js';
+import { sourceOf, type RunStatus, type StepStatus } from '../model/states.js';
 
 /** A run as the engine reads it. */
 export interface RunRow {
@@ -57,6 +57,55 @@ const LOCK_FREE = statement(
   'lock_run_if_free',
   (t) => `select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1 for no key update skip locked`,
 );
+
+/** A run whose lock is held, and one of its attempts: both read as they are under the lock. */
+export interface RunAndRow {
+  readonly run: RunRow;
+  readonly row: StepRow;
+}
+
+type RunAndRowColumns = RunRow & Omit<StepRow, 'id' | 'status'> & { step_id: string; step_status: StepStatus };
+
+const RUN_AND_ROW = `${RUN_COLUMNS}, ${STEP_COLUMNS.replace('s.id,', 's.id as step_id,').replace('s.status,', 's.status as step_status,')}`;
+
+/**
+ * Locks the run, then its row, in one statement: both are locked, so both are read again when somebody changed them meanwhile. Without the
+ * second lock the row would be read as it was before the first.
+ */
+const LOCK_DUE = statement(
+  'lock_due',
+  (t) => `select ${RUN_AND_ROW} from ${t.runs} w join ${t.steps} s on s.workflow_id = w.id
+  where w.id = $1::uuid and s.id = $2::bigint and w.status = '${sourceOf('claim')}' and ${statusIs('s.status', `'scheduled'`)}
+  for no key update of w, s skip locked`,
+);
+
+/** As LOCK_DUE, and waits for whoever holds the run. */
+const LOCK_CLAIMED = statement(
+  'lock_claimed',
+  (t) => `select ${RUN_AND_ROW} from ${t.runs} w join ${t.steps} s on s.workflow_id = w.id
+  where w.id = $1::uuid and s.id = $2::bigint and ${statusIs('s.status', `'in_progress'`)} and s.claim_no = $3::int
+  for no key update of w, s`,
+);
+
+/** Takes the lock of a run with its scheduled row, if nobody has it. */
+export async function lockDueRow(
+  connection: Connection,
+  due: { id: string; workflowId: string },
+): Promise<RunAndRow | undefined> {
+  return apart(await connection.run<RunAndRowColumns>(LOCK_DUE, [due.workflowId, due.id]));
+}
+
+/** Takes the lock of a run with its row in progress under that claim; undefined when there is no such row any more. */
+export async function lockClaimedRow(
+  connection: Connection,
+  claimed: { id: string; workflowId: string; claimNo: number },
+): Promise<RunAndRow | undefined> {
+  return apart(await connection.run<RunAndRowColumns>(LOCK_CLAIMED, [claimed.workflowId, claimed.id, claimed.claimNo]));
+}
+
+function apart([both]: readonly RunAndRowColumns[]): RunAndRow | undefined {
+  return both && { run: both, row: { ...both, id: both.step_id, status: both.step_status } };
+}
 
 const SET_LOCK_TIMEOUT = statement(
   'lock_timeout',

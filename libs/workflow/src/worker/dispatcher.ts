@@ -87,6 +87,7 @@ export class Dispatcher {
       goesOn: this.goesOn,
       slotFreed: () => this.slotFreed(),
       databaseFailed: (error: unknown) => this.claimFailed(error),
+      passedOver: () => this.lookIn(FIRST_RETRY_MS),
       parked: (deadlineIn: number) => this.watch.lookIn(deadlineIn),
     };
     this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);

@@ -24,6 +24,8 @@ export interface ExecutorHost {
   readonly slotFreed: () => void;
   /** The database did not answer: said once, however many rows it concerns. */
   readonly databaseFailed: (error: unknown) => void;
+  /** Somebody holds a due row, or it moved on. */
+  readonly passedOver: () => void;
   /** A run was parked with a deadline so many milliseconds from now. */
   readonly parked: (deadlineIn: number) => void;
 }
@@ -97,15 +99,18 @@ export class Executor {
   }
 
   /** Claims a due row that needs a transaction of its own, and runs it if its guards and its gate let it. */
-  async runGuarded(due: { id: string; workflowId: string }): Promise<void> {
+  async runGuarded(due: { id: string; workflowId: string }, chain = 1): Promise<void> {
+    // A claim under way may find the row that this worker goes on with.
+    if (this.inHand.knowsGuarded(due.id)) return;
     this.inHand.addGuarded(due.id);
     try {
       const claimed = await claimGuarded(this.parts, due);
-      if (claimed.kind === 'started') this.run({ attempt: claimed.attempt, context: claimed.context });
+      if (claimed.kind === 'started') this.run({ attempt: claimed.attempt, context: claimed.context }, chain);
       if (claimed.kind === 'threw') {
         const { attempt, context, error } = claimed;
-        this.run({ attempt, context, failure: { error } });
+        this.run({ attempt, context, failure: { error } }, chain);
       }
+      if (claimed.kind === 'dropped') this.host.passedOver();
       if (claimed.kind === 'parked' && claimed.deadlineIn !== null) this.host.parked(claimed.deadlineIn);
       if (claimed.kind === 'ended' && claimed.report) {
         await this.runner.report(claimed.report.error, claimed.report.context);
@@ -157,18 +162,18 @@ export class Executor {
     const { attempt } = begun;
     attempt.chain = chain;
     this.inHand.add(attempt, attempt.step.timeout);
-    let next: Attempt | null = null;
+    let goOn = (): void => this.host.slotFreed();
     this.runner
       .run(begun, async (settled, outcome) => {
-        const answer = await this.settlements.settle(settled, outcome);
-        next = answer.next;
-        return answer.settlement;
+        const { settlement, next, guarded } = await this.settlements.settle(settled, outcome);
+        if (next) goOn = () => this.run({ attempt: next }, chain + 1);
+        if (guarded) goOn = () => void this.runGuarded(guarded, chain + 1);
+        return settlement;
       })
       .catch((error: unknown) => this.lost(attempt, error))
       .finally(() => {
         this.inHand.remove(attempt);
-        if (next) this.run({ attempt: next }, chain + 1);
-        else this.host.slotFreed();
+        goOn();
       });
   }
 

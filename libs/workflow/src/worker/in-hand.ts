@@ -62,6 +62,10 @@ export class InHand {
     this.guarded.add(id);
   }
 
+  knowsGuarded(id: string): boolean {
+    return this.guarded.has(id);
+  }
+
   removeGuarded(id: string): void {
     this.guarded.delete(id);
   }

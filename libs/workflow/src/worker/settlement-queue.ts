@@ -10,10 +10,13 @@ import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
 import { endAttempt, type Outcome } from '../transition/outcomes.js';
 
-/** What became of an outcome, and the next attempt when this worker goes on with it in place. */
+/** What became of an outcome, and what this worker goes on with. */
 export interface SettledAttempt {
   readonly settlement: Settlement;
+  /** The next attempt, claimed in place. */
   readonly next: Attempt | null;
+  /** The next row, when guards or a gate are to be asked first: it is due, and needs no claim to be found. */
+  readonly guarded: { readonly id: string; readonly workflowId: string } | null;
 }
 
 interface Waiting {
@@ -21,6 +24,8 @@ interface Waiting {
   readonly outcome: Outcome;
   readonly row: SetRow;
   readonly nextStep: StepDefinition | null;
+  /** Whether this worker goes on with it at once. */
+  readonly goesOn: boolean;
   readonly done: (settled: SettledAttempt | Promise<SettledAttempt>) => void;
 }
 
@@ -62,11 +67,13 @@ export class SettlementQueue {
     const move = endAttempt(definition, { run, row }, outcome, { defaultQueue: this.parts.settings.queue });
     const next = move.open?.schedule ?? null;
     const nextStep = next && definition.step(next.step)!;
-    const inPlace = nextStep !== null && isDueAtOnce(next!) && nextStep.plain && this.goesOn(attempt, nextStep);
+    const goesOn = nextStep !== null && isDueAtOnce(next!) && this.goesOn(attempt, nextStep);
+    const inPlace = goesOn && nextStep.plain;
     return {
       attempt,
       outcome,
       nextStep,
+      goesOn,
       done,
       row: { id, workflowId, claimNo, output: outcome.output, next, inPlace, hasSignal: attempt.gate !== null },
     };
@@ -116,17 +123,21 @@ export class SettlementQueue {
     for (const one of set) {
       const row = byRun.get(one.row.workflowId);
       one.done(
-        row ? { settlement: 'settled', next: this.nextOf(one, row) } : this.alone(one.attempt, one.outcome, doubtful),
+        row ? { settlement: 'settled', ...this.nextOf(one, row) } : this.alone(one.attempt, one.outcome, doubtful),
       );
     }
   }
 
-  private nextOf({ attempt, row, nextStep }: Waiting, settled: Settled): Attempt | null {
-    if (!nextStep || settled.next_id === null) return null;
+  private nextOf(
+    { attempt, row, nextStep, goesOn }: Waiting,
+    settled: Settled,
+  ): Pick<SettledAttempt, 'next' | 'guarded'> {
+    if (!nextStep || settled.next_id === null) return { next: null, guarded: null };
     const { queue, priority } = row.next!;
     if (!row.inPlace) {
+      if (goesOn) return { next: null, guarded: { id: settled.next_id, workflowId: row.workflowId } };
       this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: settled.next_due_in ?? 0 }]);
-      return null;
+      return { next: null, guarded: null };
     }
     const next = {
       id: settled.next_id,
@@ -136,12 +147,12 @@ export class SettlementQueue {
       queue,
       priority,
     };
-    return new Attempt(attempt.workflow, nextStep, next, attempt.input);
+    return { next: new Attempt(attempt.workflow, nextStep, next, attempt.input), guarded: null };
   }
 
   /** When it turns out to have been stored, and a next step was claimed in place, that one is found by what the renewal lists. */
   private async alone(attempt: Attempt, outcome: Outcome, doubtful = false): Promise<SettledAttempt> {
-    return { settlement: await settleOne(this.parts, attempt, outcome, doubtful), next: null };
+    return { settlement: await settleOne(this.parts, attempt, outcome, doubtful), next: null, guarded: null };
   }
 }
 
