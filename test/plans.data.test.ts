@@ -102,7 +102,7 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
     'of a run': { indexes: ['workflows_pkey'], read: () => access.read(run, dataSource.manager) },
     'of its steps': { indexes: ['workflow_steps_one_attempt'], read: () => access.steps(run, dataSource.manager) },
     'of its events': {
-      indexes: ['workflow_events_trail', 'workflow_steps_one_attempt'],
+      indexes: ['workflow_events_pkey', 'workflow_steps_one_attempt'],
       read: () => access.events(run, dataSource.manager),
     },
     'of its signals': {
@@ -114,11 +114,11 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
   const member = { id: '1', claimNo: 1, status: 'completed', wait: 0, error: null } as const;
   const statements: Record<string, PlannedStatement> = {
     'a claim with nothing due in its lane': {
-      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => claim(connection, { lanes: [{ queue: 'none', priority: 0 }], handlers: LOADED, plainSteps: [], gatedSteps: [], inHand: [] }, WORKER, 64),
     },
     'a claim in all lanes': {
-      indexes: ['workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_claim', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => claim(connection, { lanes: LANES, handlers: LOADED, plainSteps: [], gatedSteps: [], inHand: ['1'] }, WORKER, 64),
     },
     'the rows a worker has': {
@@ -236,7 +236,7 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
       send: (connection) => endedRuns(connection, LOADED, 1_000, null),
     },
     'the deletion of 50 runs': {
-      indexes: ['workflow_events_trail', 'workflows_pkey'],
+      indexes: ['workflow_events_pkey', 'workflows_pkey'],
       send: (connection) => deleteRuns(connection, Array.from({ length: 50 }, () => randomUUID())),
     },
   }; // prettier-ignore

@@ -5,12 +5,14 @@ import type { Connection } from '../libs/workflow/src/store/connection';
 import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
 import { unjoinedBatches } from '../libs/workflow/src/store/members';
 import { applyChange } from '../libs/workflow/src/store/move';
-import { currentRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
+import { currentRow, lockClaimedRow, lockDueRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';
+import { parkedRun, wake } from '../libs/workflow/src/store/signals';
 import { insertRuns, type NewRun } from '../libs/workflow/src/store/start';
 import type { Statement } from '../libs/workflow/src/store/statement';
 import type { Schedule } from '../libs/workflow/src/store/schedule';
 import { hungRows, laneAges, strandedWaits, waitingBatches } from '../libs/workflow/src/store/sweep';
+import { takeRow } from '../libs/workflow/src/store/take';
 import { createTestDatabase, type TestDatabase } from './support/database';
 import { fillEnded, fillScheduled, LANES, LOADED } from './support/large-tables';
 import { flat, indexesOf, JIT_ABOVE_COST, MODES, planOf, seqScansOf, statementOf } from './support/plans';
@@ -23,6 +25,7 @@ const FILTER: ClaimFilter = {
   gatedSteps: LOADED.map((name) => plainStepKey(name, 'two')),
   inHand: ['1', '2', '3'],
 };
+const NOBODY = randomUUID();
 const NEXT: Schedule = {
   step: 'two',
   handler: 'Class0',
@@ -38,11 +41,16 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
   let client: Client;
   let known: { id: string; workflow_id: string }[];
 
-  async function freshDatabase() {
+  async function emptyDatabase() {
     await dropDatabase();
     database = await createTestDatabase();
     client = new Client({ connectionString: database.url });
     await client.connect();
+    known = Array.from({ length: 100 }, (_, index) => ({ id: String(index + 1), workflow_id: randomUUID() }));
+  }
+
+  async function freshDatabase() {
+    await emptyDatabase();
     await fillEnded(client);
   }
 
@@ -99,6 +107,34 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => settle(connection, settlements(100), WORKER),
     },
+    'the lock of a due row': {
+      indexes: ['workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => lockDueRow(connection, { id: '1', workflowId: NOBODY }),
+    },
+    'the lock of a claimed row': {
+      indexes: ['workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => lockClaimedRow(connection, { id: '1', workflowId: NOBODY, claimNo: 1 }),
+    },
+    'the take of a guarded row': {
+      indexes: ['workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) => takeRow(connection, { id: '1', workflowId: NOBODY }, WORKER, true),
+    },
+    'the look at a run that waits': {
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflows_pkey'],
+      send: (connection) => parkedRun(connection, NOBODY, 'key'),
+    },
+    'the signal that wakes': {
+      indexes: ['workflow_steps_pkey', 'workflows_pkey'],
+      send: (connection) =>
+        wake(connection, '1', {
+          workflowId: NOBODY,
+          name: 'paid',
+          payload: '{}',
+          idempotencyKey: null,
+          actor: 'app',
+          reason: null,
+        }),
+    },
     'the lock of a run': { indexes: ['workflows_pkey'], send: (connection) => lockRun(connection, run().id) },
     "the look at a run's current row": {
       indexes: ['workflow_steps_one_attempt'],
@@ -152,6 +188,8 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
 
   /** What the planner can know: nothing, what was true, or the truth. */
   const statistics: Record<string, () => Promise<void>> = {
+    // As an application's first minute has it: a plan made then lives on in its connections.
+    'with nothing in them': emptyDatabase,
     'never analysed': async () => {
       await freshDatabase();
       await schedule();
@@ -166,11 +204,15 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     },
   };
 
+  /** What is sent a few times a minute may read a small table whole, as long as its plan lives: a minute, until autovacuum has analysed it. */
+  const isLook = (name: string) => /^the (look(?! at)|renewal)/.test(name);
+
   describe.each(Object.keys(statistics))('tables %s', (state) => {
     beforeAll(() => statistics[state](), 240_000);
+    const names = Object.keys(statements).filter((name) => state !== 'with nothing in them' || !isLook(name));
 
     describe.each(MODES)('under %s', (mode) => {
-      test.each(Object.keys(statements))('%s stays on its indexes and below the cost of the JIT', async (name) => {
+      test.each(names)('%s stays on its indexes and below the cost of the JIT', async (name) => {
         const { indexes, send } = statements[name];
         const nodes = flat(await planOf(client, mode, await statementOf(send)));
         expect(seqScansOf(nodes)).toEqual([]);

@@ -1,7 +1,7 @@
 import { sourceOf } from '../model/states.js';
 import type { Connection } from './connection.js';
 import type { SignalRow } from './signals.js';
-import { padded, statement, statusIs } from './statement.js';
+import { expectOne, padded, statement, statusIs } from './statement.js';
 
 /** Where due rows are looked for, in this order. */
 export interface Lane {
@@ -87,7 +87,7 @@ const CLAIM = statement(
   (t) => `
 with held as materialized (
   select * from (
-  select s.id, s.workflow_id,
+  select s.id, s.workflow_id, s.parent_step_id is null as is_step,
          s.parent_step_id is not null or s.key = any($4::text[]) or (
            s.key = any($11::text[]) and not s.timed_out and coalesce((
              select true from ${t.signals} g
@@ -116,13 +116,16 @@ with held as materialized (
   set status = 'in_progress', started_at = statement_timestamp(), claim_no = s.claim_no + 1, worker_id = $6, worker = $7,
       job_attempt = s.job_attempt + (s.parent_step_id is not null)::int,
       app_revision = $8, lease_expires_at = statement_timestamp() + $9::float8 * interval '1 millisecond'
-  where s.id = any(array(select id from held where plain))
+  from held h
+  where h.plain and ${expectOne('h.id')} and s.id = h.id
+    -- Always so. A join that nothing but the index decides is thought to be looked up twice, and the small table read whole instead.
+    and (s.parent_step_id is null) = h.is_step
     and ${statusIs('s.status', `'scheduled'`)} and s.available_at <= statement_timestamp()
   returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority,
             s.job_attempt, s.job_args, char_length(s.handler) || ':' || s.handler || s.step_name = any($11::text[]) as gated
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
-  where w.id = any(array(select workflow_id from claimed where parent_step_id is null))
+  from claimed c where c.parent_step_id is null and w.id = c.workflow_id
   returning w.id, w.arguments, w.subject_type, w.subject_id
 ), trail as (
   insert into ${t.events} (workflow_id, step_id, name, actor)

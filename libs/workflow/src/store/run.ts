@@ -74,7 +74,7 @@ const RUN_AND_ROW = `${RUN_COLUMNS}, ${STEP_COLUMNS.replace('s.id,', 's.id as st
  */
 const LOCK_DUE = statement(
   'lock_due',
-  (t) => `select ${RUN_AND_ROW} from ${t.runs} w join ${t.steps} s on s.workflow_id = w.id
+  (t) => `select ${RUN_AND_ROW} from ${t.runs} w, ${t.steps} s
   where w.id = $1::uuid and s.id = $2::bigint and w.status = '${sourceOf('claim')}' and ${statusIs('s.status', `'scheduled'`)}
   for no key update of w, s skip locked`,
 );
@@ -82,7 +82,7 @@ const LOCK_DUE = statement(
 /** As LOCK_DUE, and waits for whoever holds the run. */
 const LOCK_CLAIMED = statement(
   'lock_claimed',
-  (t) => `select ${RUN_AND_ROW} from ${t.runs} w join ${t.steps} s on s.workflow_id = w.id
+  (t) => `select ${RUN_AND_ROW} from ${t.runs} w, ${t.steps} s
   where w.id = $1::uuid and s.id = $2::bigint and ${statusIs('s.status', `'in_progress'`)} and s.claim_no = $3::int
   for no key update of w, s`,
 );
