@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
 import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
+import { period, retryPause } from './jitter.js';
 import { monotonic } from './monotonic.js';
 
 /** What the keeper is given. It travels to another thread, so it holds plain values only. */
@@ -58,6 +60,8 @@ export class LeaseKeeper {
   private ended: Promise<void> = Promise.resolve();
   private lost = false;
   private readsTimeline = true;
+  /** Whether statements are prepared: planned anew each time, they were half of what an idle worker costs the server. */
+  private prepares = true;
   /** The next look begins after this row. */
   private after = '0';
 
@@ -86,7 +90,7 @@ export class LeaseKeeper {
       await this.session().catch((error: unknown) => this.interrupted(error));
       // A connection that held for a while is opened again at once, one that fails at its start more and more slowly.
       if (monotonic() - begun > this.task.lease) pause = FIRST_PAUSE_MS;
-      await this.rest(pause);
+      await this.rest(retryPause(pause));
       pause = Math.min(pause * 2, this.pace.longestPause);
     }
   }
@@ -105,7 +109,7 @@ export class LeaseKeeper {
       while (!this.halt.signal.aborted) {
         const now = monotonic();
         if (now >= renewAt) {
-          renewAt = now + this.pace.renew;
+          renewAt = now + period(this.pace.renew);
           kept = await this.renew(client, null);
           retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
           this.isBack();
@@ -114,7 +118,7 @@ export class LeaseKeeper {
           retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
         }
         if (now >= lookAt) {
-          lookAt = now + this.pace.look;
+          lookAt = now + period(this.pace.look);
           await this.look(client);
         }
         await this.rest(Math.max(1, Math.min(renewAt, retryAt, lookAt) - monotonic()));
@@ -138,10 +142,23 @@ export class LeaseKeeper {
 
   /** At READ COMMITTED: above it, a row that somebody writes meanwhile is a serialization failure. */
   private async ask(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
-    if (this.task.readCommitted) return client.query(text, values);
+    try {
+      return await this.askOnce(client, text, values);
+    } catch (error) {
+      // Behind a transaction pooler: prepared on another of its connections.
+      if (!this.prepares || !['26000', '42P05'].includes(String((error as { code?: unknown }).code))) throw error;
+      this.prepares = false;
+      return this.askOnce(client, text, values);
+    }
+  }
+
+  private async askOnce(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+    const query = () =>
+      this.prepares ? client.query({ name: nameOf(text), text, values }) : client.query(text, values);
+    if (this.task.readCommitted) return query();
     await client.query('begin isolation level read committed');
     try {
-      const answer = await client.query(text, values);
+      const answer = await query();
       await client.query('commit');
       return answer;
     } catch (error) {
@@ -280,6 +297,11 @@ async function within<T>(client: DirectClient, limit: number, answer: Promise<T>
     clearTimeout(timer);
     answer.catch(() => undefined);
   }
+}
+
+/** Of a prepared statement: another text, for other tables say, has another. */
+function nameOf(text: string): string {
+  return `wf_lease_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }
 
 function bounded(value: number, least: number, most: number): number {
