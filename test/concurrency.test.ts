@@ -30,10 +30,10 @@ class Gauge {
     this.inside -= 1;
   }
 
-  /** For what holds no connection: waits until as many as may be are at work, and lets another's turn come. */
+  /** For what holds no connection: until as many as may be are at work, and then as long as one more needs to come in. */
   async wait(): Promise<void> {
     await this.reached.opened;
-    await new Promise(setImmediate);
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
@@ -126,7 +126,7 @@ describe('concurrency', () => {
       const starter = await suite.boot(providers, { worker: false });
       const { workflows } = starter;
       const runs = [
-        ...(await workflows.startMany(Plain, times(6))),
+        ...(await workflows.startMany(Plain, times(12))),
         ...(await workflows.startMany(Guarded, times(4))),
         ...(await workflows.startMany(Transactional, times(4))),
         ...(await workflows.startMany(Fans, times(3))),
