@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Step, Workflow, WorkflowOf, type Ctx, type WorkflowHandle, type WorkflowService } from 'nestjs-pg-workflows';
+import { Connection } from '../libs/workflow/src/store/connection';
 import { gate, workflowSuite } from './support/suite';
 
 const BURST = 2_000;
@@ -124,5 +125,40 @@ describe('a burst of starts', () => {
     expect(performed).toBe(BURST);
     await until(other, 'finished');
     expect(meanwhile).toBeGreaterThan(BURST / 20);
+  });
+
+  test('on tables that were empty as the worker began, rows are found by their index before PostgreSQL has analyzed anything', async () => {
+    for (const table of ['workflows', 'workflow_steps'])
+      await sql(`alter table ${table} set (autovacuum_enabled = false)`);
+    await sql('truncate workflows, workflow_steps, workflow_events, workflow_signals');
+    const statements = jest.spyOn(Connection.prototype, 'run');
+    try {
+      const starter = await suite.boot([Crowd], { worker: false });
+      const worker = await suite.boot([Crowd], { worker: { concurrency: SLOTS } });
+      const claims = () => statements.mock.calls.filter(([{ name }]) => name === 'wf_claim').length;
+      // By then PostgreSQL keeps one plan for all values.
+      await eventually(() => claims() >= 20, 'the worker has polled for a while');
+      const rows = 6_000;
+      await starter.dataSource.transaction(async (manager) => {
+        for (let started = 0; started < rows; started += 500)
+          await starter.workflows.startMany(
+            Crowd,
+            Array.from({ length: 500 }, () => ({ args: { text: '' } })),
+            { manager },
+          );
+      });
+      for (let goal = 500; goal <= rows; goal += 500)
+        await eventually(() => performed >= goal, `${goal} of ${rows} are performed`);
+      expect(claims()).toBeGreaterThan(rows / SLOTS);
+      // What a connection has read is counted for certain once it has ended.
+      await worker.close();
+    } finally {
+      statements.mockRestore();
+    }
+    const read = await sql<{ table: string; times: number }>(
+      `select relname as table, (seq_tup_read / 6000)::int as times from pg_stat_user_tables
+       where relname in ('workflows', 'workflow_steps') and seq_tup_read > 100 * 6000`,
+    );
+    expect(read).toEqual([]);
   });
 });

@@ -94,7 +94,7 @@ function countClaims() {
    */
   function counted(...args) {
     const answered = query.apply(this, args);
-    if (args[0]?.name !== 'wf_claim') return answered;
+    if (!args[0]?.name?.startsWith('wf_claim')) return answered;
     claims.all += 1;
     return answered.then((/** @type {{ rows: { id: string | null }[] }} */ result) => {
       if (result.rows.every(({ id }) => id === null)) claims.empty += 1;

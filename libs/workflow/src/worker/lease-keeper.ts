@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
+import { PlannedSize } from '../store/planned-size.js';
 import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
 import { period, retryPause } from './jitter.js';
 import { monotonic } from './monotonic.js';
@@ -62,6 +63,7 @@ export class LeaseKeeper {
   private readsTimeline = true;
   /** Whether statements are prepared: planned anew each time, they were half of what an idle worker costs the server. */
   private prepares = true;
+  private readonly plannedSize = new PlannedSize();
   /** The next look begins after this row. */
   private after = '0';
 
@@ -154,7 +156,9 @@ export class LeaseKeeper {
 
   private async askOnce(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
     const query = () =>
-      this.prepares ? client.query({ name: nameOf(text), text, values }) : client.query(text, values);
+      this.prepares
+        ? client.query({ name: this.plannedSize.nameOf(nameOf(text)), text, values })
+        : client.query(text, values);
     if (this.task.readCommitted) return query();
     await client.query('begin isolation level read committed');
     try {
@@ -183,6 +187,7 @@ export class LeaseKeeper {
       return;
     }
     const [server] = rows;
+    this.plannedSize.measured(server!.bytes);
     // Behind a transaction pooler each look may be another backend's: its pid says nothing there.
     const pid = client.processID === server!.pid ? server!.pid : null;
     const lapsed = this.judge.judge(
@@ -280,7 +285,7 @@ function isOn({ after, upTo }: Page, id: string): boolean {
 /** On a busy machine a look may come that late, whatever the lease. */
 const LEAST_THIRD_MS = 500;
 
-type Identity = Omit<ServerIdentity, 'pid'> & { readonly pid: number | null };
+type Identity = Omit<ServerIdentity, 'pid' | 'bytes'> & { readonly pid: number | null };
 
 /** The answer, or (when it does not come in time) an error: a connection whose other end has vanished says nothing by itself. */
 async function within<T>(client: DirectClient, limit: number, answer: Promise<T>): Promise<T> {
