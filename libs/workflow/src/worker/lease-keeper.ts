@@ -132,32 +132,37 @@ export class LeaseKeeper {
 
   /** Returns the rows of ours that somebody's lock kept from renewal. */
   private async renew(client: DirectClient, some: readonly string[] | null): Promise<string[]> {
-    const { workerId, lease, texts } = this.task;
+    const { workerId, lease } = this.task;
     const sentAt = monotonic();
     const answer = some
-      ? this.ask(client, texts.renewSome, [workerId, lease, some])
-      : this.ask(client, texts.renew, [workerId, lease]);
+      ? this.ask(client, 'renewSome', [workerId, lease, some])
+      : this.ask(client, 'renew', [workerId, lease]);
     const rows = (await within(client, this.pace.answer, answer)).rows as HeldRow[];
     if (!some) this.report({ kind: 'held', sentAt, rows: rows.map(({ id, claim_no }) => [id, claim_no]) });
     return rows.filter(({ id, renewed }) => !renewed && (!some || some.includes(id))).map(({ id }) => id);
   }
 
   /** At READ COMMITTED: above it, a row that somebody writes meanwhile is a serialization failure. */
-  private async ask(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+  private async ask(client: DirectClient, which: keyof LeaseTexts, values: unknown[]): Promise<{ rows: unknown[] }> {
     try {
-      return await this.askOnce(client, text, values);
+      return await this.askOnce(client, which, values);
     } catch (error) {
       // Behind a transaction pooler: prepared on another of its connections.
       if (!this.prepares || !['26000', '42P05'].includes(String((error as { code?: unknown }).code))) throw error;
       this.prepares = false;
-      return this.askOnce(client, text, values);
+      return this.askOnce(client, which, values);
     }
   }
 
-  private async askOnce(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
+  private async askOnce(
+    client: DirectClient,
+    which: keyof LeaseTexts,
+    values: unknown[],
+  ): Promise<{ rows: unknown[] }> {
+    const text = this.task.texts[which];
     const query = () =>
       this.prepares
-        ? client.query({ name: this.plannedSize.nameOf(nameOf(text)), text, values })
+        ? client.query({ name: this.plannedSize.nameOf(nameOf(which, text)), text, values })
         : client.query(text, values);
     if (this.task.readCommitted) return query();
     await client.query('begin isolation level read committed');
@@ -173,12 +178,12 @@ export class LeaseKeeper {
 
   /** One page of them. What cannot be declared stalled, however often it is told, must not hide the rest. */
   private async look(client: DirectClient): Promise<void> {
-    const { texts, workerId, handlers } = this.task;
+    const { workerId, handlers } = this.task;
     const { after } = this;
-    const text = this.readsTimeline ? texts.look : texts.lookWithoutTimeline;
+    const which = this.readsTimeline ? 'look' : 'lookWithoutTimeline';
     let rows: (ServerIdentity & LookPage & LapsedRow)[];
     try {
-      rows = (await within(client, this.pace.answer, this.ask(client, text, [workerId, handlers, after])))
+      rows = (await within(client, this.pace.answer, this.ask(client, which, [workerId, handlers, after])))
         .rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
@@ -305,8 +310,8 @@ async function within<T>(client: DirectClient, limit: number, answer: Promise<T>
 }
 
 /** Of a prepared statement: another text, for other tables say, has another. */
-function nameOf(text: string): string {
-  return `wf_lease_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
+function nameOf(which: keyof LeaseTexts, text: string): string {
+  return `wf_lease_${which}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }
 
 function bounded(value: number, least: number, most: number): number {
