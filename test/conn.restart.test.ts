@@ -95,7 +95,7 @@ describe('a database that goes away', () => {
     const { judged } = await atWork('2s', { worker: url(workers), judge: url(judges) });
     let looks = 0;
     judges.onRequest = (bytes) => {
-      if (bytes.includes('pg_postmaster_start_time')) looks += 1;
+      if (bytes.includes('wf_lease_look')) looks += 1;
       return 'pass';
     };
 

@@ -105,6 +105,8 @@ describe('announcements to workers', () => {
     prepare?: (run: WorkflowHandle) => Promise<unknown>;
     change: (run: WorkflowHandle, app: TestApp) => Promise<unknown>;
     dueIn: number;
+    /** How many rows it says, where they are several. */
+    rows?: number;
   }[] = [
     {
       what: 'a start',
@@ -117,6 +119,7 @@ describe('announcements to workers', () => {
       event: 'started',
       change: (_run, { workflows }) => workflows.startMany(Spaced, [{ args: {} }, { args: {} }]),
       dueIn: 0,
+      rows: 2,
     },
     { what: 'resume', event: 'resumed', prepare: (run) => run.pause(), change: (run) => run.resume(), dueIn: 0 },
     {
@@ -139,7 +142,7 @@ describe('announcements to workers', () => {
 
   test.each(CHANGES)(
     'DATA-12 $what announces its row at its commit, not before',
-    async ({ event, prepare, change, dueIn }) => {
+    async ({ event, prepare, change, dueIn, rows }) => {
       const app = await boot({ worker: false });
       const run = await app.workflows.start(Spaced, { args: {} });
       await prepare?.(run);
@@ -150,7 +153,8 @@ describe('announcements to workers', () => {
       expect(heard).toEqual([]);
       await commit.open();
       await changed;
-      expect(heard).toEqual([{ kind: 'due', queue: 'spaced', priority: 3, dueIn: expect.any(Number) }]);
+      const due = { kind: 'due', queue: 'spaced', priority: 3, dueIn: expect.any(Number) };
+      expect(heard).toEqual([{ ...due, ...(rows && { rows }) }]);
       const [announcement] = heard as { dueIn: number }[];
       expect(announcement.dueIn).toBeGreaterThan(dueIn - 60_000);
       expect(announcement.dueIn).toBeLessThanOrEqual(dueIn);

@@ -80,10 +80,19 @@ export function statementOf(request) {
     // Parse: name, text. Bind: portal, name of the statement.
     const first = textAt(body, 0);
     const second = textAt(body, Buffer.byteLength(first) + 1);
-    if (type === 'B') return second;
-    return first || words(second);
+    if (type === 'B') return withoutSize(second);
+    return withoutSize(first) || words(second);
   }
   return '';
+}
+
+/**
+ * Statements for larger tables have a number behind their name.
+ *
+ * @param {string} name
+ */
+function withoutSize(name) {
+  return name.replace(/_\d+$/, '');
 }
 
 /**

@@ -215,8 +215,11 @@ type Values<R extends Repositories> = [R['runs'], R['steps'], R['events'], R['si
 
 function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSettings): Database {
   const logger = new Logger('Workflow');
+  const engine = engineConnections(dataSource, settings);
+  const poolSize = poolSizeOf(dataSource);
   return new Database(dataSource, tablesOf(dataSource), wakeup, {
-    engineConnections: engineConnections(dataSource, settings),
+    engineConnections: engine,
+    callersConnections: settings.worker ? poolSize - engine : poolSize,
     ...(settings.transaction && { ambient: settings.transaction }),
     failed: (error) => logger.error(`What was to follow a commit failed: ${String(error)}`),
     wentUnnamed: () =>

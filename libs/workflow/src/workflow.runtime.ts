@@ -7,10 +7,12 @@ import type { Database } from './store/database.js';
 import { Notifier } from './store/notifier.js';
 import { checkSchema } from './store/schema-check.js';
 import type { Wakeup } from './store/wakeup.js';
+import type { WorkerSettings } from './workflow.options.js';
 import { Dispatcher, type DispatcherModes } from './worker/dispatcher.js';
 import { inTime } from './worker/in-time.js';
 import { Leases } from './worker/leases.js';
-import { Listener, type ListenState } from './worker/listener.js';
+import { Listener, testEvery, type ListenState } from './worker/listener.js';
+import { kindOf, Peers } from './worker/peers.js';
 import { Sweeper } from './worker/sweeper.js';
 
 /** Injection token of the bus that wakes the worker. */
@@ -96,21 +98,19 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     await this.sweeper?.sweep();
   }
 
-  private async startWorker(
-    settings: Exclude<EngineParts['settings']['worker'], false>,
-    database: Database,
-    notifier: Notifier,
-  ): Promise<void> {
+  private async startWorker(settings: WorkerSettings, database: Database, notifier: Notifier): Promise<void> {
     this.warnOfNarrowShare(database);
     const runner = new AttemptRunner(this.parts);
     const scheduler = this.schedulerRegistry();
-    const dispatcher = new Dispatcher(this.parts, settings, runner, this.wakeup, scheduler, this.modes);
+    const peers = this.peers(settings);
+    const dispatcher = new Dispatcher(this.parts, settings, runner, this.wakeup, scheduler, this.modes, peers);
     this.dispatcher = dispatcher;
     if (settings.listen !== false) {
       this.listener = new Listener(database.dataSource, database.tables, notifier, this.wakeup, {
         url: typeof settings.listen === 'string' ? settings.listen : null,
         notify: (channel, payload) => notifier.sendByPool(channel, [payload]),
         pollInterval: settings.pollInterval,
+        peers,
         reconnected: () => dispatcher.look(),
       });
       await this.listener.open();
@@ -123,6 +123,13 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     this.sweeper = new Sweeper(this.parts, runner, dispatcher.stalls, this.wakeup, scheduler);
     this.sweeper.start();
     dispatcher.start();
+  }
+
+  /** Who missed two self-tests in a row is gone. */
+  private peers({ queues, pollInterval }: WorkerSettings): Peers {
+    const { registry } = this.parts;
+    const handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
+    return new Peers(kindOf(queues, handlers), testEvery(pollInterval) * 2.5);
   }
 
   /** With one connection, whatever holds it while the application's code runs keeps claims and settlements waiting. */

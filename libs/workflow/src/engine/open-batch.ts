@@ -41,8 +41,8 @@ export async function openBatch(
 
   await insertMembers(connection, { id: row.id, workflowId: run.id, step: step.name, attempt: row.attempt }, members);
   await parkOnBatch(connection, { id: row.id, workflowId: run.id }, members.length, output);
-  for (const { queue, priority, wait } of lanesOf(members)) {
-    transaction.announce({ kind: 'due', queue, priority, dueIn: wait });
+  for (const { queue, priority, wait, rows } of lanesOf(members)) {
+    transaction.announce({ kind: 'due', queue, priority, dueIn: wait, ...(rows > 1 && { rows }) });
   }
   return 'settled';
 }
@@ -51,13 +51,18 @@ function event(name: MoveEvent['name'], details: Record<string, unknown>): MoveE
   return { name, about: 'closed', actor: SYSTEM.actor, details };
 }
 
-/** Each lane once, with the earliest due time in it. */
+/** Each lane once, with the earliest due time in it, and how many members. */
 function lanesOf(members: LiveBatch['members']) {
-  const lanes = new Map<string, { queue: string; priority: number; wait: number }>();
+  const lanes = new Map<string, { queue: string; priority: number; wait: number; rows: number }>();
   for (const { queue, priority, wait } of members) {
     const key = `${queue}\0${priority}`;
     const known = lanes.get(key);
-    if (!known || wait < known.wait) lanes.set(key, { queue, priority, wait });
+    lanes.set(key, {
+      queue,
+      priority,
+      wait: Math.min(wait, known?.wait ?? Infinity),
+      rows: (known?.rows ?? 0) + 1,
+    });
   }
   return lanes.values();
 }

@@ -14,8 +14,10 @@ export function announcementPayload(announcement: Announcement, sender: string |
 
 function contentOf(announcement: Announcement): (string | number)[] {
   switch (announcement.kind) {
-    case 'due':
-      return [announcement.queue, announcement.priority, Math.ceil(announcement.dueIn)];
+    case 'due': {
+      const { queue, priority, dueIn, rows } = announcement;
+      return [queue, priority, Math.ceil(dueIn), ...(rows === undefined ? [] : [rows])];
+    }
     case 'cancelled':
       return [announcement.stepId];
     case 'join':
@@ -23,19 +25,24 @@ function contentOf(announcement: Announcement): (string | number)[] {
   }
 }
 
+/** What a listener sends to itself: it proves that notifications arrive, and tells the others who listens. */
+export function testPayload(sender: string, kind: string): string {
+  return JSON.stringify([sender, 'test', kind]);
+}
+
+/** Reads another listener's; null for what is none. */
+export function parseTest(payload: string): { sender: string; kind: string } | null {
+  const [sender, what, kind] = partsOf(payload) ?? [];
+  return what === 'test' && typeof sender === 'string' && typeof kind === 'string' ? { sender, kind } : null;
+}
+
 /** Reads a notification; null for one that is not ours, or not of this version. */
 export function parseAnnouncement(payload: string): { announcement: Announcement; sender: string | null } | null {
-  let parts: unknown;
-  try {
-    parts = JSON.parse(payload);
-  } catch {
-    return null;
-  }
-  if (!Array.isArray(parts)) return null;
-  const [sender, kind, first, priority, dueIn] = parts as unknown[];
+  const [sender, kind, first, priority, dueIn, rows] = partsOf(payload) ?? [];
   const from = typeof sender === 'string' ? sender : null;
   if (kind === 'due' && typeof first === 'string' && Number.isInteger(priority) && Number.isFinite(dueIn)) {
-    return { announcement: { kind, queue: first, priority: priority as number, dueIn: dueIn as number }, sender: from };
+    const due = { kind, queue: first, priority: priority as number, dueIn: dueIn as number } as const;
+    return { announcement: Number.isInteger(rows) ? { ...due, rows: rows as number } : due, sender: from };
   }
   if (kind === 'cancelled' && typeof first === 'string') {
     return { announcement: { kind, stepId: first }, sender: from };
@@ -44,4 +51,13 @@ export function parseAnnouncement(payload: string): { announcement: Announcement
     return { announcement: { kind, workflow: first }, sender: from };
   }
   return null;
+}
+
+function partsOf(payload: string): unknown[] | null {
+  try {
+    const parts: unknown = JSON.parse(payload);
+    return Array.isArray(parts) ? parts : null;
+  } catch {
+    return null;
+  }
 }

@@ -1,5 +1,6 @@
 import { sourceOf } from '../model/states.js';
 import type { Connection } from './connection.js';
+import { sizeOf } from './planned-size.js';
 import type { SignalRow } from './signals.js';
 import { expectOne, padded, statement, statusIs } from './statement.js';
 
@@ -245,12 +246,14 @@ with recursive lane(queue, priority) as (
       and (s.queue, s.priority) > (lane.queue, lane.priority)
     order by s.queue, s.priority limit 1) next
 )
-select queue, priority from lane limit 1000`,
+select queue, priority, ${sizeOf(t.steps)} as bytes from lane limit 1000`,
 );
 
 /** Every lane in which rows are scheduled. */
-export function lanesInUse(connection: Connection): Promise<Lane[]> {
-  return connection.run<Lane>(LANES, []);
+export async function lanesInUse(connection: Connection): Promise<Lane[]> {
+  const lanes = await connection.run<Lane & { bytes: number }>(LANES, []);
+  if (lanes.length) connection.measured(lanes[0]!.bytes);
+  return lanes;
 }
 
 const OWNED = statement(

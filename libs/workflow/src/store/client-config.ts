@@ -7,6 +7,7 @@ export type ClientConfig = Record<string, unknown>;
 export interface DirectClient {
   connect(): Promise<unknown>;
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  query(prepared: { name: string; text: string; values: unknown[] }): Promise<{ rows: unknown[] }>;
   on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): void;
   on(event: 'error' | 'end', listener: (error?: Error) => void): void;
   end(): Promise<void>;

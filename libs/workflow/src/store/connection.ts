@@ -1,5 +1,6 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
 import { cutClient } from './client-config.js';
+import { PlannedSize } from './planned-size.js';
 import type { Statement, Tables } from './statement.js';
 
 /** What this package uses of the `pg` driver's client: TypeORM's `query()` has no named prepared statements. */
@@ -65,7 +66,12 @@ export class Connection {
     const text = this.texts.of(statement);
     const { named } = this.texts;
     try {
-      const query = { ...(named && { name: statement.name }), text, values, types: PARSERS };
+      const query = {
+        ...(named && { name: this.texts.plannedSize.nameOf(statement.name) }),
+        text,
+        values,
+        types: PARSERS,
+      };
       const { rows } = await this.answered(this.client.query(query));
       return rows as Row[];
     } catch (error) {
@@ -122,6 +128,11 @@ export class Connection {
     }
   }
 
+  /** The table of steps has this size now. */
+  measured(bytes: number): void {
+    this.texts.plannedSize.measured(bytes);
+  }
+
   /** Runs SQL that has no parameters and no result: `begin`, `savepoint x`. */
   async command(text: string): Promise<void> {
     await this.answered(this.client.query({ text }));
@@ -137,6 +148,9 @@ function isOfStatementName(error: unknown): boolean {
 /** The statements' texts for one DataSource, written once. */
 export class StatementTexts {
   private readonly texts = new Map<Statement, string>();
+
+  /** What their names go by. */
+  readonly plannedSize = new PlannedSize();
 
   /** Whether statements are prepared under their names. */
   named = true;

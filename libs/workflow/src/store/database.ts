@@ -49,6 +49,8 @@ interface Pool extends EventEmitter {
 export interface DatabaseOptions {
   /** Connections the engine may hold at once. */
   readonly engineConnections: number;
+  /** Connections that calls from the application may hold at once, besides transactions of its own. */
+  readonly callersConnections: number;
   /** Finds the ambient transaction, when the application has such a thing. */
   readonly ambient?: () => EntityManager | undefined;
   /** Told of an effect after a commit that threw. */
@@ -72,6 +74,11 @@ export class Database {
   private readonly texts: StatementTexts;
   private readonly afterCommit: AfterCommit;
   private readonly engineShare: Semaphore;
+  /**
+   * The pool serves in the order in which it was asked: behind thousands of calls that were made at once, claims and settlements would wait for all of
+   * them. Nothing of the application's runs while a call holds its connection.
+   */
+  private readonly callersShare: Semaphore;
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
   private readonly longShare: Semaphore;
   /** Whether single statements are at READ COMMITTED by themselves. */
@@ -90,6 +97,7 @@ export class Database {
     this.texts = new StatementTexts(tables, options.wentUnnamed);
     this.afterCommit = new AfterCommit(options.failed);
     this.engineShare = new Semaphore(options.engineConnections);
+    this.callersShare = new Semaphore(options.callersConnections);
     this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
     dataSource.subscribers.push(this.afterCommit);
     this.pool?.on('connect', this.hearErrors);
@@ -177,7 +185,9 @@ export class Database {
 
   /** Runs `use` in a transaction of our own, again when it met a deadlock. */
   transaction<T>(use: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.repeatedly(() => this.connect((connection) => this.ownTransaction(connection, use, '')));
+    return this.callersShare.hold(() =>
+      this.repeatedly(() => this.connect((connection) => this.ownTransaction(connection, use, ''))),
+    );
   }
 
   private async repeatedly<T>(run: () => Promise<T>): Promise<T> {
@@ -222,13 +232,15 @@ export class Database {
   /** As `within`, for what is one statement: outside a caller's transaction it needs no `begin` and `commit` around it. */
   async single<T>(manager: EntityManager | undefined, use: (transaction: Transaction) => Promise<T>): Promise<T> {
     if (!this.readCommittedByDefault || (await this.callersTransaction(manager))) return this.within(manager, use);
-    return this.repeatedly(() =>
-      this.connect(async (connection) => {
-        const transaction = new Transaction(connection, false);
-        const result = await use(transaction);
-        transaction.committed(this.wakeup);
-        return result;
-      }),
+    return this.callersShare.hold(() =>
+      this.repeatedly(() =>
+        this.connect(async (connection) => {
+          const transaction = new Transaction(connection, false);
+          const result = await use(transaction);
+          transaction.committed(this.wakeup);
+          return result;
+        }),
+      ),
     );
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Connection } from './connection.js';
+import { sizeOf } from './planned-size.js';
 import { statement, statusIs, type Tables } from './statement.js';
 
 /** Rows of one look, at most. */
@@ -13,7 +14,7 @@ const LOOK_PAGE = 200;
  *   locks rows in another order. The answer lists what is still ours, and what somebody's lock kept from renewal.
  * - `renewSome`: the same for the rows $3, which were kept from it.
  * - `look`: $1 worker, $2 handlers loaded here, $3 the row to begin after. One page of rows of other workers whose lease has lapsed, as far as nobody holds them: a row whose
- *   worker lives, but whose renewal a lock kept back, gets its chance once that is gone. With them, who the server is.
+ *   worker lives, but whose renewal a lock kept back, gets its chance once that is gone. With them, who the server is, and the table's size.
  *
  * The worker's rows are found by the index on `worker_id` where in progress; no index names the lease (3,019 -> 1,023 renewals/s).
  */
@@ -51,7 +52,7 @@ with late as materialized (
   for no key update skip locked
 )
 select (extract(epoch from statement_timestamp()) * 1000)::float8 as at, pg_backend_pid() as pid,
-       extract(epoch from pg_postmaster_start_time())::text as started, ${timeline} as timeline,
+       ${sizeOf(t.steps)} as bytes, extract(epoch from pg_postmaster_start_time())::text as started, ${timeline} as timeline,
        case when (select count(*) from late) > ${LOOK_PAGE} then (select max(id) from page)::text end as up_to,
        lapsed.id::text as id, lapsed.workflow_id, lapsed.claim_no, lapsed.handler, lapsed.member, lapsed.job_attempt, lapsed.lease
 from (select 1) server left join lapsed on true`;
@@ -72,6 +73,8 @@ export interface HeldRow {
 
 /** Who the server says it is. */
 export interface ServerIdentity {
+  /** Size of the table of steps. */
+  readonly bytes: number;
   /** Its clock, in milliseconds. */
   readonly at: number;
   readonly pid: number;

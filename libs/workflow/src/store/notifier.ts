@@ -7,6 +7,11 @@ import type { Announcement, Wakeup } from './wakeup.js';
 const COLLECT_MS = 10;
 const CLOSE_MS = 2_000;
 
+interface Dirty {
+  readonly announcement: Announcement;
+  readonly at: number;
+}
+
 /** Sends payloads to a channel. */
 export type SendNotifications = (channel: string, payloads: readonly string[]) => Promise<void>;
 
@@ -18,7 +23,7 @@ export type SendNotifications = (channel: string, payloads: readonly string[]) =
 export class Notifier {
   /** Left out of what this process listens to: it knows already. */
   readonly sender = randomUUID();
-  private readonly dirty = new Map<string, { announcement: Announcement; at: number }>();
+  private readonly dirty = new Map<string, Dirty>();
   private timer: NodeJS.Timeout | undefined;
   private readonly stopListening: () => void;
   private send: SendNotifications | null = null;
@@ -54,9 +59,9 @@ export class Notifier {
 
   private add(announcement: Announcement): void {
     const key = keyOf(announcement);
-    const known = this.dirty.get(key)?.announcement;
-    if (known?.kind === 'due' && announcement.kind === 'due' && known.dueIn <= announcement.dueIn) return;
-    this.dirty.set(key, { announcement, at: performance.now() });
+    const known = this.dirty.get(key);
+    const fresh = { announcement, at: performance.now() };
+    this.dirty.set(key, known ? both(known, fresh) : fresh);
     this.timer ??= setTimeout(() => void this.flush(), COLLECT_MS);
   }
 
@@ -100,6 +105,14 @@ function keyOf(announcement: Announcement): string {
     case 'join':
       return `join\0${announcement.workflow}`;
   }
+}
+
+/** One announcement for two of a lane: of the earlier moment, and of all rows. */
+function both(known: Dirty, fresh: Dirty): Dirty {
+  const [before, now] = [known.announcement, fresh.announcement];
+  if (before.kind !== 'due' || now.kind !== 'due') return fresh;
+  const [earlier, due] = before.dueIn <= now.dueIn ? [known, before] : [fresh, now];
+  return { ...earlier, announcement: { ...due, rows: (before.rows ?? 1) + (now.rows ?? 1) } };
 }
 
 function later(announcement: Announcement, elapsed: number): Announcement {

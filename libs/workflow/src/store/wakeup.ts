@@ -8,6 +8,8 @@ export type Announcement =
       readonly priority: number;
       /** Milliseconds from now; 0 or less: at once. */
       readonly dueIn: number;
+      /** How many rows, where they are several: so many workers have something to do. */
+      readonly rows?: number;
     }
   /** An attempt in progress was ended from outside: whoever runs its body asks it to stop. */
   | { readonly kind: 'cancelled'; readonly stepId: string }

@@ -64,7 +64,8 @@ async function insertAll(transaction: Transaction, of: StartOf, runs: readonly N
     }
   }
   if (started.size) {
-    transaction.announce({ kind: 'due', queue: of.first.queue, priority: of.first.priority, dueIn });
+    const { queue, priority } = of.first;
+    transaction.announce({ kind: 'due', queue, priority, dueIn, ...(started.size > 1 && { rows: started.size }) });
   }
   return started;
 }

@@ -10,10 +10,13 @@ import type { WorkerSettings } from '../workflow.options.js';
 import { Executor } from './executor.js';
 import { InHand } from './in-hand.js';
 import { inTime } from './in-time.js';
+import { period } from './jitter.js';
 import { Lanes } from './lanes.js';
+import { LookTimer } from './look-timer.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
 import { Ownership } from './ownership.js';
+import type { Peers } from './peers.js';
 import { Stalls } from './stalls.js';
 import { Watch } from './watch.js';
 
@@ -24,8 +27,6 @@ export const POLL_NAME = 'workflow-dispatcher';
 const FIRST_RETRY_MS = 10;
 /** Steps that a run goes on in place before it lets the due rows of others in. */
 const LONGEST_CHAIN = 16;
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** What `npm run bench` switches off to measure what it brings. */
 export interface DispatcherModes {
@@ -38,7 +39,8 @@ export interface DispatcherModes {
  * Claims due rows for its free slots and runs them.
  *
  * It looks again when it is told of a due row (by this process or another), when a slot gets free after a full claim, when the
- * earliest row it knows of comes due, and at every poll. Polling is what makes it right; the rest is speed.
+ * earliest row it knows of comes due, and at every poll. Polling is what makes it right; the rest is speed. What many workers are
+ * told of, a few look for at once.
  */
 export class Dispatcher {
   private readonly logger = new Logger('Workflow');
@@ -55,7 +57,7 @@ export class Dispatcher {
   private readonly gatedSteps: readonly string[];
   private readonly idle = new Set<() => void>();
   private stopListening: (() => void) | undefined;
-  private timer: { readonly due: number; readonly handle: NodeJS.Timeout } | undefined;
+  private readonly timer: LookTimer;
   private retryPause = FIRST_RETRY_MS;
   private wanted = false;
   private claiming = false;
@@ -79,6 +81,7 @@ export class Dispatcher {
     private readonly wakeup: Wakeup,
     private readonly scheduler: SchedulerRegistry,
     private readonly modes: DispatcherModes,
+    peers: Peers,
   ) {
     const { registry, settings: all } = parts;
     this.lanes = new Lanes(registry, all.queue, settings.queues && new Set(settings.queues));
@@ -91,7 +94,8 @@ export class Dispatcher {
       parked: (deadlineIn: number) => this.watch.lookIn(deadlineIn),
     };
     this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);
-    this.watch = new Watch(parts, runner, settings.pollInterval);
+    this.watch = new Watch(parts, runner, settings.pollInterval, peers);
+    this.timer = new LookTimer(() => this.look(), peers);
     this.ownership = new Ownership(this.inHand, (ids) => void this.takeUp(ids));
     this.stalls = new Stalls(parts, runner, (end) => this.executor.settleMember(end));
     this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
@@ -106,8 +110,8 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.stopListening = this.wakeup.listen((announcement) => this.heard(announcement));
-    const poll = setInterval(() => void this.poll(), this.settings.pollInterval);
+    this.stopListening = this.wakeup.listen((announcement, from) => this.heard(announcement, from));
+    const poll = setInterval(() => void this.poll(), period(this.settings.pollInterval));
     this.scheduler.addInterval(POLL_NAME, poll);
     void this.poll();
   }
@@ -117,7 +121,7 @@ export class Dispatcher {
     this.stopping = true;
     this.stopListening?.();
     if (this.scheduler.doesExist('interval', POLL_NAME)) this.scheduler.deleteInterval(POLL_NAME);
-    clearTimeout(this.timer?.handle);
+    this.timer.stop();
     const { shutdownGrace } = this.settings;
     // A look may be under way on a connection that never answers.
     const looks = inTime(Promise.all([this.watch.stop(), this.stalls.stop()]), shutdownGrace);
@@ -157,21 +161,23 @@ export class Dispatcher {
     this.look();
   }
 
-  private heard(announcement: Announcement): void {
+  private heard(announcement: Announcement, from: 'here' | 'elsewhere'): void {
     if (announcement.kind === 'cancelled') {
       this.inHand.abort(announcement.stepId, new Error('The run was cancelled, or sent to another step'));
       return;
     }
     if (announcement.kind === 'join') {
-      if (this.parts.registry.get(announcement.workflow)) this.watch.look();
+      if (this.parts.registry.get(announcement.workflow)) this.watch.told();
       return;
     }
-    const { queue, priority, dueIn } = announcement;
+    const { queue, priority, dueIn, rows } = announcement;
     if (!this.lanes.serves(queue)) return;
     this.lanes.add({ queue, priority });
     if (dueIn > 0) return this.lookIn(dueIn);
     this.pressing = Math.min(this.pressing, priority);
-    this.look();
+    // Without a free slot it looks as soon as there is one. What this process made due it looks for before others have heard of it.
+    if (from === 'here' || !this.hasFreeSlot) this.look();
+    else this.timer.fire(rows);
   }
 
   /** Claims while it is asked to and has free slots; one claim at a time. */
@@ -186,6 +192,7 @@ export class Dispatcher {
         const free = this.settings.concurrency - this.inHand.slots;
         if (free <= 0 || this.stopping) break;
         this.wanted = false;
+        this.timer.looked();
         await this.claimOnce(free);
       }
     } finally {
@@ -256,15 +263,11 @@ export class Dispatcher {
   }
 
   private lookIn(delay: number): void {
-    if (this.stopping) return;
-    const due = performance.now() + delay;
-    if (this.timer && this.timer.due <= due) return;
-    clearTimeout(this.timer?.handle);
-    const fire = () => {
-      this.timer = undefined;
-      this.look();
-    };
-    this.timer = { due, handle: setTimeout(fire, Math.min(Math.ceil(delay), LONGEST_TIMER_MS)) };
+    if (!this.stopping) this.timer.in(delay);
+  }
+
+  private get hasFreeSlot(): boolean {
+    return this.inHand.slots < this.settings.concurrency;
   }
 
   /** Whether to go on with the next step in place: while nobody more urgent waits, and not for ever. */

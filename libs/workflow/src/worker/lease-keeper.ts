@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
+import { PlannedSize } from '../store/planned-size.js';
 import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
+import { period, retryPause } from './jitter.js';
 import { monotonic } from './monotonic.js';
 
 /** What the keeper is given. It travels to another thread, so it holds plain values only. */
@@ -58,6 +61,9 @@ export class LeaseKeeper {
   private ended: Promise<void> = Promise.resolve();
   private lost = false;
   private readsTimeline = true;
+  /** Whether statements are prepared: planned anew each time, they were half of what an idle worker costs the server. */
+  private prepares = true;
+  private readonly plannedSize = new PlannedSize();
   /** The next look begins after this row. */
   private after = '0';
 
@@ -86,7 +92,7 @@ export class LeaseKeeper {
       await this.session().catch((error: unknown) => this.interrupted(error));
       // A connection that held for a while is opened again at once, one that fails at its start more and more slowly.
       if (monotonic() - begun > this.task.lease) pause = FIRST_PAUSE_MS;
-      await this.rest(pause);
+      await this.rest(retryPause(pause));
       pause = Math.min(pause * 2, this.pace.longestPause);
     }
   }
@@ -105,7 +111,7 @@ export class LeaseKeeper {
       while (!this.halt.signal.aborted) {
         const now = monotonic();
         if (now >= renewAt) {
-          renewAt = now + this.pace.renew;
+          renewAt = now + period(this.pace.renew);
           kept = await this.renew(client, null);
           retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
           this.isBack();
@@ -114,7 +120,7 @@ export class LeaseKeeper {
           retryAt = kept.length ? monotonic() + this.pace.retry : Infinity;
         }
         if (now >= lookAt) {
-          lookAt = now + this.pace.look;
+          lookAt = now + period(this.pace.look);
           await this.look(client);
         }
         await this.rest(Math.max(1, Math.min(renewAt, retryAt, lookAt) - monotonic()));
@@ -126,22 +132,42 @@ export class LeaseKeeper {
 
   /** Returns the rows of ours that somebody's lock kept from renewal. */
   private async renew(client: DirectClient, some: readonly string[] | null): Promise<string[]> {
-    const { workerId, lease, texts } = this.task;
+    const { workerId, lease } = this.task;
     const sentAt = monotonic();
     const answer = some
-      ? this.ask(client, texts.renewSome, [workerId, lease, some])
-      : this.ask(client, texts.renew, [workerId, lease]);
+      ? this.ask(client, 'renewSome', [workerId, lease, some])
+      : this.ask(client, 'renew', [workerId, lease]);
     const rows = (await within(client, this.pace.answer, answer)).rows as HeldRow[];
     if (!some) this.report({ kind: 'held', sentAt, rows: rows.map(({ id, claim_no }) => [id, claim_no]) });
     return rows.filter(({ id, renewed }) => !renewed && (!some || some.includes(id))).map(({ id }) => id);
   }
 
   /** At READ COMMITTED: above it, a row that somebody writes meanwhile is a serialization failure. */
-  private async ask(client: DirectClient, text: string, values: unknown[]): Promise<{ rows: unknown[] }> {
-    if (this.task.readCommitted) return client.query(text, values);
+  private async ask(client: DirectClient, which: keyof LeaseTexts, values: unknown[]): Promise<{ rows: unknown[] }> {
+    try {
+      return await this.askOnce(client, which, values);
+    } catch (error) {
+      // Behind a transaction pooler: prepared on another of its connections.
+      if (!this.prepares || !['26000', '42P05'].includes(String((error as { code?: unknown }).code))) throw error;
+      this.prepares = false;
+      return this.askOnce(client, which, values);
+    }
+  }
+
+  private async askOnce(
+    client: DirectClient,
+    which: keyof LeaseTexts,
+    values: unknown[],
+  ): Promise<{ rows: unknown[] }> {
+    const text = this.task.texts[which];
+    const query = () =>
+      this.prepares
+        ? client.query({ name: this.plannedSize.nameOf(nameOf(which, text)), text, values })
+        : client.query(text, values);
+    if (this.task.readCommitted) return query();
     await client.query('begin isolation level read committed');
     try {
-      const answer = await client.query(text, values);
+      const answer = await query();
       await client.query('commit');
       return answer;
     } catch (error) {
@@ -152,12 +178,12 @@ export class LeaseKeeper {
 
   /** One page of them. What cannot be declared stalled, however often it is told, must not hide the rest. */
   private async look(client: DirectClient): Promise<void> {
-    const { texts, workerId, handlers } = this.task;
+    const { workerId, handlers } = this.task;
     const { after } = this;
-    const text = this.readsTimeline ? texts.look : texts.lookWithoutTimeline;
+    const which = this.readsTimeline ? 'look' : 'lookWithoutTimeline';
     let rows: (ServerIdentity & LookPage & LapsedRow)[];
     try {
-      rows = (await within(client, this.pace.answer, this.ask(client, text, [workerId, handlers, after])))
+      rows = (await within(client, this.pace.answer, this.ask(client, which, [workerId, handlers, after])))
         .rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
@@ -166,6 +192,7 @@ export class LeaseKeeper {
       return;
     }
     const [server] = rows;
+    this.plannedSize.measured(server!.bytes);
     // Behind a transaction pooler each look may be another backend's: its pid says nothing there.
     const pid = client.processID === server!.pid ? server!.pid : null;
     const lapsed = this.judge.judge(
@@ -263,7 +290,7 @@ function isOn({ after, upTo }: Page, id: string): boolean {
 /** On a busy machine a look may come that late, whatever the lease. */
 const LEAST_THIRD_MS = 500;
 
-type Identity = Omit<ServerIdentity, 'pid'> & { readonly pid: number | null };
+type Identity = Omit<ServerIdentity, 'pid' | 'bytes'> & { readonly pid: number | null };
 
 /** The answer, or (when it does not come in time) an error: a connection whose other end has vanished says nothing by itself. */
 async function within<T>(client: DirectClient, limit: number, answer: Promise<T>): Promise<T> {
@@ -280,6 +307,11 @@ async function within<T>(client: DirectClient, limit: number, answer: Promise<T>
     clearTimeout(timer);
     answer.catch(() => undefined);
   }
+}
+
+/** Of a prepared statement: another text, for other tables say, has another. */
+function nameOf(which: keyof LeaseTexts, text: string): string {
+  return `wf_lease_${which}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`;
 }
 
 function bounded(value: number, least: number, most: number): number {

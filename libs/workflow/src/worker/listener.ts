@@ -1,20 +1,27 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { channelOf, parseAnnouncement } from '../store/channel.js';
+import { channelOf, parseAnnouncement, parseTest, testPayload } from '../store/channel.js';
 import { clientConfig, directClient, endClient, type DirectClient } from '../store/client-config.js';
 import type { Notifier } from '../store/notifier.js';
 import type { Tables } from '../store/statement.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { inTime } from './in-time.js';
+import { period, retryPause } from './jitter.js';
+import type { Peers } from './peers.js';
 
 /** `deaf`: connected, but notifications do not arrive. */
 export type ListenState = 'off' | 'connecting' | 'listening' | 'deaf';
 
 const SELF_TEST_MS = 2_000;
-/** Between two self-tests: this many polls, and at least a second. */
 const TEST_EVERY_POLLS = 10;
+const LEAST_TEST_MS = 1_000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
+
+/** Milliseconds between two self-tests. */
+export function testEvery(pollInterval: number): number {
+  return Math.max(LEAST_TEST_MS, pollInterval * TEST_EVERY_POLLS);
+}
 
 /**
  * Hears what other processes announce, over a connection of its own, and lends that to the notifier. It proves itself, when it has connected and
@@ -47,6 +54,8 @@ export class Listener {
       readonly notify: (channel: string, payload: string) => Promise<void>;
       /** Milliseconds. */
       readonly pollInterval: number;
+      /** Is told who else listens. */
+      readonly peers: Peers;
       /** Something may have been missed: look. */
       readonly reconnected: () => void;
     },
@@ -107,7 +116,7 @@ export class Listener {
 
   private testAgain(client: DirectClient): void {
     clearTimeout(this.nextTest);
-    const pause = Math.max(1_000, this.options.pollInterval * TEST_EVERY_POLLS);
+    const pause = period(testEvery(this.options.pollInterval));
     this.nextTest = setTimeout(() => void this.test(client).catch(() => this.lost(client)), pause);
     this.nextTest.unref();
   }
@@ -130,11 +139,13 @@ export class Listener {
   }
 
   private get ownTest(): string {
-    return JSON.stringify([this.notifier.sender, 'test']);
+    return testPayload(this.notifier.sender, this.options.peers.kind);
   }
 
   private hear(payload: string): void {
     if (payload === this.ownTest) return this.heardTest?.();
+    const peer = parseTest(payload);
+    if (peer) return this.options.peers.heard(peer.sender, peer.kind);
     const heard = parseAnnouncement(payload);
     if (heard && heard.sender !== this.notifier.sender) this.wakeup.heard(heard.announcement);
   }
@@ -149,7 +160,7 @@ export class Listener {
     if (!this.lostOnce)
       this.logger.warn('The listening connection was lost; polling carries on while it is opened again.');
     this.lostOnce = true;
-    this.retry = setTimeout(() => void this.open(), this.pause);
+    this.retry = setTimeout(() => void this.open(), retryPause(this.pause));
     this.pause = Math.min(this.pause * 2, LONGEST_RETRY_MS);
   }
 }

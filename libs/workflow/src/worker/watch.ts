@@ -7,11 +7,11 @@ import type { ErrorContext } from '../observe/error-reporter.js';
 import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/members.js';
 import { isPassing } from '../store/patience.js';
 import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
+import { LookTimer } from './look-timer.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
+import type { Peers } from './peers.js';
 
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A `waitTimeout` that takes its time, at a notice, must not keep the deadlines of others. */
 const FIRED_AT_ONCE = 4;
 /** Before every run's id. */
@@ -27,7 +27,7 @@ const FIRST_RETRY_MS = 10;
 export class Watch {
   private readonly logger = new Logger('Workflow');
   private readonly handlers: readonly string[];
-  private timer: { readonly due: number; readonly handle: NodeJS.Timeout } | undefined;
+  private readonly timer: LookTimer;
   private looking: Promise<void> | undefined;
   private again = false;
   private stopped = false;
@@ -47,7 +47,9 @@ export class Watch {
     private readonly parts: EngineParts,
     private readonly runner: AttemptRunner,
     private readonly pollInterval: number,
+    peers: Peers,
   ) {
+    this.timer = new LookTimer(() => this.look(), peers);
     this.handlers = parts.registry.all().map(({ definition }) => definition.name);
   }
 
@@ -68,21 +70,19 @@ export class Watch {
       });
   }
 
+  /** Everybody was told that there is something to join. */
+  told(): void {
+    if (!this.stopped) this.timer.fire();
+  }
+
   /** A run was parked with this deadline. */
   lookIn(delay: number): void {
-    const due = performance.now() + delay;
-    if (this.stopped || (this.timer && this.timer.due <= due)) return;
-    clearTimeout(this.timer?.handle);
-    const fire = () => {
-      this.timer = undefined;
-      this.look();
-    };
-    this.timer = { due, handle: setTimeout(fire, Math.min(Math.ceil(delay), LONGEST_TIMER_MS)) };
+    if (!this.stopped) this.timer.in(delay);
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
-    clearTimeout(this.timer?.handle);
+    this.timer.stop();
     await this.looking;
     await Promise.all(this.firing.values());
     await Promise.all(this.reports);
@@ -90,6 +90,7 @@ export class Watch {
 
   private async lookOnce(): Promise<void> {
     const { database } = this.parts;
+    this.timer.looked();
     this.retryPause = this.left.size ? Math.min(this.retryPause * 2, this.pollInterval) : FIRST_RETRY_MS;
     this.left.clear();
     for (;;) {
