@@ -33,7 +33,9 @@ const child = DBOS.registerWorkflow(async (/** @type {number} */ order) => tally
 });
 const crowd = DBOS.registerWorkflow(
   async (/** @type {number} */ order, /** @type {number} */ children) => {
-    const handles = await Promise.all(Array.from({ length: children }, () => DBOS.startWorkflow(child)(order)));
+    const handles = await Promise.all(
+      Array.from({ length: children }, () => DBOS.startWorkflow(child, { queueName: QUEUE })(order)),
+    );
     await Promise.all(handles.map((handle) => handle.getResult()));
     await DBOS.runStep(async () => tally.ran('crowd.joined', order), { name: 'joined' });
   },

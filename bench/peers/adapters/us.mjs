@@ -35,8 +35,7 @@ Workflow({
   name: 'Parked',
   steps: [
     step('parked', async (ctx) => tally.ran('parked.parked', ctx.args.order)),
-    step('wait', async () => {}, { waitFor: 'go' }),
-    step('woken', async (ctx) => tally.ran('parked.woken', ctx.args.order)),
+    step('woken', async (ctx) => tally.ran('parked.woken', ctx.args.order), { waitFor: 'go' }),
   ],
 })(Parked);
 
