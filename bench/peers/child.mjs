@@ -2,7 +2,7 @@
 // One peer doing one thing, in a process of its own: started by process.mjs, which sends what to do.
 
 import { Client } from 'pg';
-import { entryOf } from './peer.mjs';
+import { entryOf } from './peers.mjs';
 import { Tally } from './tally.mjs';
 import { tasks } from './workloads/workload.mjs';
 

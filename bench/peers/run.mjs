@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { entryOf, PEERS } from './peer.mjs';
+import { entryOf, PEERS } from './peers.mjs';
 import { figures as known, percentile, turns } from './plan.mjs';
 import { nodeOfChildren } from './process.mjs';
 

@@ -4,7 +4,7 @@ import { BackendPostgres } from 'openworkflow/postgres';
 import postgres from 'postgres';
 import { FIVE, THREE } from '../tally.mjs';
 
-/** Each free slot asks for a run of its own, all of them at once, also when there is none: a hundred were slower at everything. */
+/** Each free slot asks for a run of its own, all of them at once, also when there is none: with a hundred slots few runs in flight were slower, and many about as fast. */
 const CONCURRENCY = 20;
 
 /** @type {import('../peer.mjs').Peer} */
