@@ -22,9 +22,9 @@ export const figures = {
   with10: { title: 'steps/s, 10 at once', more: true },
   with20: { title: 'steps/s, 20 at once', more: true },
   idleP50: { title: '3 steps, idle: p50 ms', more: false },
-  idleP95: { title: 'p95', more: false },
+  idleP95: { title: 'idle p95 ms', more: false },
   wakeP50: { title: 'event to body: p50 ms', more: false },
-  wakeP95: { title: 'p95', more: false },
+  wakeP95: { title: 'event p95 ms', more: false },
   fanOutMs: { title: 'fan-out of 1,000: ms', more: false },
 };
 
