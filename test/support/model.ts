@@ -369,7 +369,7 @@ export class Model {
   }
 
   private isPlain(step: StepName): boolean {
-    return !this.variant.guarded && ['one', 'two', 'extra', 'last'].includes(step);
+    return !this.variant.guarded && ['one', 'two', 'fan', 'extra', 'last'].includes(step);
   }
 
   private threw(run: Run, row: Row, thrown: Thrown): string {
@@ -393,13 +393,7 @@ export class Model {
       this.openBatch(run, row, ending.members, release);
     } else if (ending.how === 'return') {
       const next = after(row.step, release);
-      const goesOn =
-        inPlace &&
-        run.status === 'performing' &&
-        this.isPlain(row.step) &&
-        next != null &&
-        next !== 'last' &&
-        this.isPlain(next);
+      const goesOn = inPlace && run.status === 'performing' && next != null && next !== 'last' && this.isPlain(next);
       this.endRow(run, row, 'completed', { release });
       if (goesOn) this.started(run, rowOf(run), release);
     } else {

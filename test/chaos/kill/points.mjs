@@ -7,7 +7,7 @@
  * @typedef {object} Point
  * @property {string} name
  * @property {'kill' | 'freeze' | 'cut'} does `freeze`: the process stands still for longer than its lease, and then goes on
- * @property {'Chain' | 'Guarded' | 'Gated' | 'Transactional' | 'Crowd' | 'Single' | 'Doomed'} workflow
+ * @property {'Chain' | 'Guarded' | 'Gated' | 'Skipping' | 'Transactional' | 'Crowd' | 'Single' | 'Doomed'} workflow
  * @property {Moment} [moment] seen by the proxy
  * @property {string} [place] reached by the worker's own code
  * @property {string} [leaves] what everybody reads once a killed worker's connections are gone, as `stateOf` tells it: the proof that the
@@ -105,7 +105,7 @@ const KILLS = [
   {
     name: 'before a one-run settlement commits',
     shows: 'SWEEP-01 IDEM-09',
-    workflow: 'Gated',
+    workflow: 'Skipping',
     moment: committing('wf_change'),
     leaves: 'performing: one completed, two in_progress; done: one, two',
     follows: 'stall',
@@ -113,9 +113,9 @@ const KILLS = [
   {
     name: 'after a one-run settlement',
     shows: 'IDEM-06',
-    workflow: 'Gated',
+    workflow: 'Skipping',
     moment: committed('wf_change'),
-    leaves: 'ready: one completed, two completed, three scheduled; done: one, two',
+    leaves: 'ready: one completed, two skipped, three scheduled; done: one, two',
     follows: 'nothing',
   },
   {
@@ -243,7 +243,7 @@ const CUTS = [
   { name: 'a flush', workflow: 'Chain', moment: did('wf_settle') },
   { name: 'the last flush', workflow: 'Chain', moment: did('wf_settle', 3) },
   { name: 'a guarded claim', workflow: 'Guarded', moment: committed('wf_take') },
-  { name: 'a one-run settlement', workflow: 'Gated', moment: committed('wf_change') },
+  { name: 'a one-run settlement', workflow: 'Skipping', moment: committed('wf_change') },
   { name: 'the opening of a batch', workflow: 'Crowd', moment: committed('wf_park_batch') },
   { name: 'a flush of members', workflow: 'Single', moment: did('wf_settle_members') },
   { name: 'a join', workflow: 'Single', moment: committed('wf_count_members') },
@@ -254,7 +254,7 @@ const CUTS = [
 const CUTS_BEFORE = [
   { name: 'a flush', workflow: 'Chain', moment: sent('wf_settle') },
   { name: 'the commit of a guarded claim', workflow: 'Guarded', moment: committing('wf_take') },
-  { name: 'the commit of a one-run settlement', workflow: 'Gated', moment: committing('wf_change') },
+  { name: 'the commit of a one-run settlement', workflow: 'Skipping', moment: committing('wf_change') },
   { name: 'the commit that opens a batch', workflow: 'Crowd', moment: committing('wf_park_batch') },
   { name: 'a flush of members', workflow: 'Single', moment: sent('wf_settle_members') },
   { name: 'the commit of a join', workflow: 'Single', moment: committing('wf_count_members') },

@@ -56,9 +56,22 @@ const go = matcher('go', () => {
   stage.reach('two:gate');
   return true;
 });
-/** A step that holds a signal is settled by itself, one run at a time. */
 export class Gated extends WorkflowOf {}
 Workflow({ name: 'Gated', steps: [one, step('two', work, { waitFor: go }), three] })(Gated);
+
+/** What is no plain return is settled by itself, one run at a time. */
+export class Skipping extends WorkflowOf {}
+Workflow({
+  name: 'Skipping',
+  steps: [
+    one,
+    step('two', async (ctx) => {
+      await work(ctx);
+      ctx.skip();
+    }),
+    three,
+  ],
+})(Skipping);
 
 export class Transactional extends WorkflowOf {}
 Workflow({ name: 'Transactional', steps: [one, step('two', workInTransaction, { transactional: true }), three] })(
@@ -112,5 +125,5 @@ export const Crowd = fanning('Crowd', Patient, 3);
 export const Single = fanning('Single', Patient, 1);
 export const Doomed = fanning('Doomed', Spent, 2);
 
-export const workflows = { Chain, Guarded, Gated, Transactional, Crowd, Single, Doomed };
+export const workflows = { Chain, Guarded, Gated, Skipping, Transactional, Crowd, Single, Doomed };
 export const providers = [...Object.values(workflows), Patient, Spent];
