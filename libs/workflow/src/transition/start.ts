@@ -14,7 +14,7 @@ export type Started =
 const CHUNK_RUNS = 250;
 const CHUNK_BYTES = 4 * 1024 * 1024;
 /** A run in the way can end between the insert and the look: then there is room now. */
-const TRIES = 3;
+const TRIES = 10;
 
 /**
  * Starts runs in the transaction given; the answers are in the order of `runs`. Nothing is raised by the database when a

@@ -90,7 +90,7 @@ export class Dispatcher {
       goesOn: this.goesOn,
       slotFreed: () => this.slotFreed(),
       databaseFailed: (error: unknown) => this.claimFailed(error),
-      passedOver: () => this.lookIn(FIRST_RETRY_MS),
+      guardedClaimed: (passedOver: boolean) => (passedOver ? this.lookSoon() : this.gotOne()),
       parked: (deadlineIn: number) => this.watch.lookIn(deadlineIn),
     };
     this.executor = new Executor(parts, runner, this.inHand, host, wakeup, modes.settleInSets);
@@ -249,17 +249,26 @@ export class Dispatcher {
   }
 
   /** At once after a full claim; soon, when somebody else holds a due row; when the next one comes due. */
-  private lookAgain({ full, nextDueIn, plain, members, guarded }: Claims & { full: boolean }): void {
+  private lookAgain({ full, nextDueIn, plain, members }: Claims & { full: boolean }): void {
     if (full) {
       this.wanted = true;
       return;
     }
     this.pressing = Infinity;
-    if (plain.length || members.length || guarded.length) this.retryPause = FIRST_RETRY_MS;
+    if (plain.length || members.length) this.gotOne();
     if (nextDueIn === null) return;
     if (nextDueIn > 0) return this.lookIn(nextDueIn);
+    this.lookSoon();
+  }
+
+  /** Somebody holds a due row. */
+  private lookSoon(): void {
     this.lookIn(this.retryPause);
     this.retryPause = Math.min(this.retryPause * 2, this.settings.pollInterval);
+  }
+
+  private gotOne(): void {
+    this.retryPause = FIRST_RETRY_MS;
   }
 
   private lookIn(delay: number): void {

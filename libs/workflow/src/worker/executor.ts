@@ -24,8 +24,8 @@ export interface ExecutorHost {
   readonly slotFreed: () => void;
   /** The database did not answer: said once, however many rows it concerns. */
   readonly databaseFailed: (error: unknown) => void;
-  /** Somebody holds a due row, or it moved on. */
-  readonly passedOver: () => void;
+  /** A guarded row was claimed, or passed over: somebody holds it, or it moved on. */
+  readonly guardedClaimed: (passedOver: boolean) => void;
   /** A run was parked with a deadline so many milliseconds from now. */
   readonly parked: (deadlineIn: number) => void;
 }
@@ -110,7 +110,7 @@ export class Executor {
         const { attempt, context, error } = claimed;
         this.run({ attempt, context, failure: { error } }, chain);
       }
-      if (claimed.kind === 'dropped') this.host.passedOver();
+      this.host.guardedClaimed(claimed.kind === 'dropped');
       if (claimed.kind === 'parked' && claimed.deadlineIn !== null) this.host.parked(claimed.deadlineIn);
       if (claimed.kind === 'ended' && claimed.report) {
         await this.runner.report(claimed.report.error, claimed.report.context);
