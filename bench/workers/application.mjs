@@ -23,6 +23,9 @@ export async function openApplication(url, worker) {
     ],
     providers: [FiveSteps, Burst, Probe, Urgent, Elsewhere, Unserved],
   })(Application);
-  const app = await NestFactory.createApplicationContext(Application, { logger: ['error', 'warn'] });
+  const app = await NestFactory.createApplicationContext(Application, {
+    // Several of those without a worker live in one process, which TypeORM warns of.
+    logger: worker === false ? ['error'] : ['error', 'warn'],
+  });
   return { workflows: app.get(WorkflowService), dataSource: app.get(DataSource), close: () => app.close() };
 }

@@ -1,11 +1,11 @@
 // @ts-check
 // Fifty workers that have nothing to do, and what one start among them causes.
 
-import { percentile } from '../report.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openApplication } from './application.mjs';
 import { closeAll, figuresOf, startProcesses } from './processes.mjs';
 import { byKind } from './statements.mjs';
-import { Stopwatch } from './stopwatch.mjs';
+import { latencies, startRates } from './starts.mjs';
 import { Probe, SERVED, Unserved } from './workflows.mjs';
 
 /**
@@ -18,11 +18,6 @@ import { Probe, SERVED, Unserved } from './workflows.mjs';
  */
 
 const BESIDE_MS = 20_000;
-const LATENCY_ROUNDS = 4;
-const STARTS_A_ROUND = 25;
-const RATE_ROUNDS = 4;
-const RATE_MS = 2_500;
-const RATE_AT_ONCE = 8;
 
 /**
  * One worker in one database and many in the other, in turn: the machine does the same beside both.
@@ -75,25 +70,20 @@ export async function measureIdle(server, many, say) {
  */
 async function idleCosts(server, { database, workers }) {
   // Connections of the boot that nobody needs any more are gone by then.
-  await pause(12_000);
-  const kindOf = (/** @type {string} */ application) => {
-    if (application.startsWith('wf ')) return 'leases';
-    return application.endsWith('listener') ? 'listener' : 'pool';
-  };
-  await server.forgetStatements().catch(() => undefined);
-  const [kinds, own, before] = [
-    await server.secondsByKind(database, kindOf),
+  await sleep(12_000);
+  const [connections, own, before] = [
+    await server.connections(database),
     await figuresOf(workers),
     await server.counters(database),
   ];
   await server.forgetStatements().catch(() => undefined);
   const begun = performance.now();
-  await pause(BESIDE_MS);
+  await sleep(BESIDE_MS);
   const statements = server.seesStatements ? byKind(await server.statements(database)) : null;
   const seconds = (performance.now() - begun) / 1000;
-  const [after, kindsAfter, ownAfter] = [
+  const [after, connectionsAfter, ownAfter] = [
     await server.counters(database),
-    await server.secondsByKind(database, kindOf),
+    await server.connections(database),
     await figuresOf(workers),
   ];
   const each = (/** @type {number} */ total) => total / seconds / workers.length;
@@ -108,12 +98,9 @@ async function idleCosts(server, { database, workers }) {
         ? null
         : each(after.cpuSeconds - before.cpuSeconds) * 1000,
     byConnection: Object.fromEntries(
-      Object.entries(kindsAfter).map(([kind, { connections, cpuSeconds }]) => [
+      Object.entries(costsByKind(connections, connectionsAfter)).map(([kind, { count, cpuSeconds }]) => [
         kind,
-        {
-          connections: connections / workers.length,
-          serverMillicores: each(cpuSeconds - (kinds[kind]?.cpuSeconds ?? 0)) * 1000,
-        },
+        { connections: count / workers.length, serverMillicores: each(cpuSeconds) * 1000 },
       ]),
     ),
     nodeMillicores: each(ownAfter.cpuSeconds - own.cpuSeconds) * 1000,
@@ -122,87 +109,26 @@ async function idleCosts(server, { database, workers }) {
 }
 
 /**
- * From the call of `start`, in a process without a worker, until the body runs; and how many claims a start causes.
+ * Of the connections that were there all the while.
  *
- * @param {WorkersServer} server
- * @param {readonly Fleet[]} fleets
- * @param {(line: string) => void} say
+ * @param {Awaited<ReturnType<WorkersServer['connections']>>} before
+ * @param {Awaited<ReturnType<WorkersServer['connections']>>} after
  */
-async function latencies(server, fleets, say) {
-  /** @type {{ times: number[], claims: number, polls: number }[]} */
-  const all = fleets.map(() => ({ times: [], claims: 0, polls: 0 }));
-  for (let round = 0; round <= LATENCY_ROUNDS; round += 1) {
-    for (const [index, { database, workers, starter }] of fleets.entries()) {
-      await server.forgetStatements().catch(() => undefined);
-      const stopwatch = new Stopwatch(workers);
-      const times = [];
-      for (let start = 0; start < STARTS_A_ROUND; start += 1) {
-        // Not in step with any timer of the workers'.
-        await pause(20 + Math.random() * 200);
-        times.push(await stopwatch.untilRan(() => starter.workflows.start(Probe)));
-      }
-      await pause(300);
-      if (round === 0) continue; // It warms them up.
-      all[index].times.push(...times);
-      if (!server.seesStatements) continue;
-      const { claim, lanes } = byKind(await server.statements(database));
-      all[index].claims += claim.calls;
-      all[index].polls += lanes.calls;
-    }
-    say(`latency: round ${round} of ${LATENCY_ROUNDS}`);
+function costsByKind(before, after) {
+  /** @type {Record<string, { count: number, cpuSeconds: number }>} */
+  const kinds = {};
+  for (const [pid, { application, cpuSeconds }] of after) {
+    const earlier = before.get(pid);
+    if (!earlier) continue;
+    const kind = (kinds[kindOf(application)] ??= { count: 0, cpuSeconds: 0 });
+    kind.count += 1;
+    kind.cpuSeconds += cpuSeconds - earlier.cpuSeconds;
   }
-  const [alone, among] = all.map(({ times, claims, polls }) => ({
-    p50: percentile(times, 0.5),
-    p95: percentile(times, 0.95),
-    // Each poll asks for the lanes and then claims; what is beyond that, the starts have caused.
-    claimsPerStart: server.seesStatements ? (claims - polls) / times.length : null,
-  }));
-  return { alone, among };
+  return kinds;
 }
 
-/**
- * Starts as fast as one process makes them, eight calls at a time, beside one worker and beside many.
- *
- * @param {WorkersServer} server
- * @param {readonly Fleet[]} fleets
- * @param {typeof Probe | typeof Unserved} workflow
- */
-async function startRates(server, fleets, workflow) {
-  /** @type {{ rates: number[], cpu: number[], claims: number, starts: number }[]} */
-  const all = fleets.map(() => ({ rates: [], cpu: [], claims: 0, starts: 0 }));
-  for (let round = 0; round <= RATE_ROUNDS; round += 1) {
-    for (const [index, { database, starter, workers }] of fleets.entries()) {
-      for (const worker of workers) worker.ran = () => {};
-      await server.forgetStatements().catch(() => undefined);
-      const before = await server.counters(database);
-      const begun = performance.now();
-      const counts = await Promise.all(
-        Array.from({ length: RATE_AT_ONCE }, async () => {
-          let starts = 0;
-          for (; performance.now() - begun < RATE_MS; starts += 1) await starter.workflows.start(workflow);
-          return starts;
-        }),
-      );
-      const seconds = (performance.now() - begun) / 1000;
-      const starts = counts.reduce((sum, count) => sum + count, 0);
-      const after = await server.counters(database);
-      if (round === 0) continue; // It warms them up.
-      all[index].rates.push(starts / seconds);
-      if (after.cpuSeconds !== null && before.cpuSeconds !== null)
-        all[index].cpu.push(((after.cpuSeconds - before.cpuSeconds) * 1e6) / starts);
-      all[index].starts += starts;
-      if (server.seesStatements) all[index].claims += byKind(await server.statements(database)).claim.calls;
-    }
-  }
-  const [alone, among] = all.map(({ rates, cpu, claims, starts }) => ({
-    startsPerSecond: percentile(rates, 0.5),
-    serverMicrosPerStart: cpu.length ? percentile(cpu, 0.5) : null,
-    claimsPerStart: server.seesStatements ? claims / starts : null,
-  }));
-  return { alone, among, ratio: among.startsPerSecond / alone.startsPerSecond };
-}
-
-/** @param {number} ms */
-function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** @param {string} application as a connection of the package calls itself */
+function kindOf(application) {
+  if (application.startsWith('wf ')) return 'leases';
+  return application.endsWith('listener') ? 'listener' : 'pool';
 }

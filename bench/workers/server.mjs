@@ -65,24 +65,17 @@ export async function openServer(count) {
     },
 
     /**
-     * What each kind of connection has cost the server so far, by `application_name`.
+     * What each connection of the database has cost the server so far, by its process.
      *
      * @param {WorkersDatabase} database
-     * @param {(application: string) => string} kindOf
+     * @returns {Promise<Map<number, { application: string, cpuSeconds: number }>>}
      */
-    async secondsByKind(database, kindOf) {
+    async connections(database) {
       const { rows } = await admin.query(
         'select pid, application_name as application from pg_stat_activity where datname = $1 and pid <> $2',
         [nameOf(database), await pidOf(database.client)],
       );
-      /** @type {Record<string, { connections: number, cpuSeconds: number }>} */
-      const kinds = {};
-      for (const { pid, application } of rows) {
-        const kind = (kinds[kindOf(application)] ??= { connections: 0, cpuSeconds: 0 });
-        kind.connections += 1;
-        kind.cpuSeconds += backendSeconds(pid) ?? 0;
-      }
-      return kinds;
+      return new Map(rows.map(({ pid, application }) => [pid, { application, cpuSeconds: backendSeconds(pid) ?? 0 }]));
     },
 
     /**

@@ -5,17 +5,19 @@
 /** @param {WorkersResult} result */
 export function printWorkers({ where, size, scale, idle, bursts }) {
   const lines = [
-    ...(scale ? [...scaleLines(scale), ''] : []),
+    ...(scale ? [...scaleLines(scale, size), ''] : []),
     ...(idle ? [...idleLines(idle), ''] : []),
     ...(bursts ? [...bursts.flatMap(burstLines), ''] : []),
-    `Scale: ${size.runs} runs of five steps that do nothing, committed at once; medians of ${size.rounds} rounds in turn.`,
     `On: ${where}, fsync on.`,
   ];
   console.log(`\n${lines.join('\n')}`);
 }
 
-/** @param {readonly import('./scale.mjs').Scale[]} scale */
-function scaleLines(scale) {
+/**
+ * @param {readonly import('./scale.mjs').Scale[]} scale
+ * @param {WorkersResult['size']} size
+ */
+function scaleLines(scale, size) {
   const [first] = scale;
   const rows = scale.map((one) => [
     `${one.processes} worker process${one.processes > 1 ? 'es' : ''}`,
@@ -29,10 +31,11 @@ function scaleLines(scale) {
     whole(one.serverMicrosPerStep),
     `${Math.round(one.busiestShare * 100)} %`,
   ]);
-  return aligned([
-    ['', 'steps/s', 'to 1', 'commits/step', 'WAL bytes/step', 'empty claims', 'deadlocks', 'Node µs/step', 'server µs/step', 'busiest ran'],
-    ...rows,
-  ]); // prettier-ignore
+  const head = ['', 'steps/s', 'to 1', 'commits/step', 'WAL bytes/step', 'empty claims', 'deadlocks', 'Node µs/step', 'server µs/step', 'busiest ran']; // prettier-ignore
+  return [
+    ...aligned([head, ...rows]),
+    `(${whole(size.runs)} runs of five steps that do nothing, committed at once; medians of ${size.rounds} rounds in turn)`,
+  ];
 }
 
 /** @param {import('./idle.mjs').Idle} idle */
