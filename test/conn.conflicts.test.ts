@@ -101,7 +101,7 @@ describe('conflicts in the database', () => {
   test('IDEM-07 a claim of a set that meets a real deadlock is made again, and nobody fails', async () => {
     captureLog();
     const starter = await suite.boot([PlainKind, Guarded], { worker: false });
-    const run = await starter.workflows.start(PlainKind as typeof Guarded, { args: { script: '' } });
+    const run = await starter.workflows.start(PlainKind);
     const { meet } = await cross(run.id);
     const { reported } = await suite.boot([PlainKind, Guarded]);
     await meet();
@@ -113,18 +113,18 @@ describe('conflicts in the database', () => {
   test('IDEM-07 a claim of a guarded step waits for nobody who holds its row: others run, and it does when it is let go', async () => {
     captureLog();
     const starter = await suite.boot([PlainKind, Guarded], { worker: false });
-    const held = await starter.workflows.start(Guarded, { args: { script: '' } });
+    const kept = await starter.workflows.start(Guarded, { args: { script: '' } });
     const client = new Client({ connectionString: suite.database.url });
     await client.connect();
     await client.query('begin');
-    await client.query('select from workflow_steps where workflow_id = $1 for update', [held.id]);
+    await client.query('select from workflow_steps where workflow_id = $1 for update', [kept.id]);
     const { reported } = await suite.boot([PlainKind, Guarded]);
     const other = await starter.workflows.start(Guarded, { args: { script: '' } });
     await suite.until(other, 'finished');
-    expect((await held.reload()).status).toBe('ready');
+    expect((await kept.reload()).status).toBe('ready');
     await client.query('commit');
     await client.end();
-    await suite.until(held, 'finished');
+    await suite.until(kept, 'finished');
     expect(reported).toEqual([]);
   });
 
