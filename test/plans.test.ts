@@ -7,7 +7,7 @@ import { unjoinedBatches } from '../libs/workflow/src/store/members';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockClaimedRow, lockDueRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';
-import { parkedRun, wake } from '../libs/workflow/src/store/signals';
+import { wake } from '../libs/workflow/src/store/signals';
 import { insertRuns, type NewRun } from '../libs/workflow/src/store/start';
 import type { Statement } from '../libs/workflow/src/store/statement';
 import type { Schedule } from '../libs/workflow/src/store/schedule';
@@ -119,18 +119,14 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
       indexes: ['workflow_steps_pkey', 'workflows_pkey'],
       send: (connection) => takeRow(connection, { id: '1', workflowId: NOBODY }, WORKER, true),
     },
-    'the look at a run that waits': {
-      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflows_pkey'],
-      send: (connection) => parkedRun(connection, NOBODY, 'key'),
-    },
     'the signal that wakes': {
-      indexes: ['workflow_steps_pkey', 'workflows_pkey'],
+      indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflows_pkey'],
       send: (connection) =>
-        wake(connection, '1', {
+        wake(connection, [plainStepKey('Class0', 'two')], {
           workflowId: NOBODY,
           name: 'paid',
           payload: '{}',
-          idempotencyKey: null,
+          idempotencyKey: 'key',
           actor: 'app',
           reason: null,
         }),

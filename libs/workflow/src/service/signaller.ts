@@ -1,21 +1,14 @@
 import type { EntityManager } from 'typeorm';
-import type { WorkflowDefinition } from '../definition/definition.js';
+import type { StepDefinition, WorkflowDefinition } from '../definition/definition.js';
 import { fits, nameAlone, type SignalDefinition } from '../definition/signal.js';
 import { NotOngoingError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull, nameProblem } from '../model/names.js';
 import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
 import { isLegal, isOngoing } from '../model/states.js';
+import { plainStepKey } from '../store/claim.js';
 import { sqlStateOf } from '../store/database.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
-import {
-  claimSignal,
-  insertSignal,
-  parkedRun,
-  recordDuplicate,
-  signalByKey,
-  wake,
-  type SignalRow,
-} from '../store/signals.js';
+import { claimSignal, insertSignal, recordDuplicate, signalByKey, wake, type SignalRow } from '../store/signals.js';
 import type { Transaction } from '../store/transaction.js';
 import { authorOf, type VerbOptions } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
@@ -71,24 +64,29 @@ export class Signaller {
   }
 
   /**
-   * Delivers to a run that waits for just such a signal, as most are, in two statements. Undefined when it is not that simple: nothing
-   * was written, and `deliver` is to look at it under the run's lock.
+   * Delivers to a run that waits for a signal of just that name, as most do, in one statement. Undefined when it is not that simple: nothing
+   * was written, and `deliver` is to look at it under the run's lock. So are matchers, which are the application's code.
    */
   async wake(transaction: Transaction, workflowId: string, delivery: Delivery): Promise<Delivered | undefined> {
     const { connection, joined } = transaction;
     // The same key, sent twice at once, may violate its unique index: a caller's transaction would not survive that.
     if (joined && delivery.idempotencyKey !== null) return undefined;
-    const parked = await parkedRun(connection, workflowId, delivery.idempotencyKey);
-    const waitFor =
-      parked && this.parts.registry.get(parked.workflow_class)?.definition.step(parked.step_name)?.waitFor;
-    // A matcher is the application's code: it is asked under the run's lock.
-    if (!waitFor || nameAlone(waitFor) !== delivery.name) return undefined;
+    const steps = this.stepsThatTake(delivery.name);
+    if (!steps.length) return undefined;
     const payload = await this.read(delivery, connection.manager);
-    const signal = await wake(connection, parked.step_id, { workflowId, ...delivery }).catch(takenKey);
-    if (!signal) return undefined;
-    const { queue, priority } = parked;
+    const woken = await wake(connection, steps, { workflowId, ...delivery }).catch(takenKey);
+    if (!woken) return undefined;
+    const { signal, run, queue, priority } = woken;
     transaction.announce({ kind: 'due', queue, priority, dueIn: 0 });
-    return { signal, payload, duplicate: false, run: { ...parked, status: 'ready' } };
+    return { signal, payload, duplicate: false, run };
+  }
+
+  /** The steps of the loaded classes that take a signal for this name alone. */
+  private stepsThatTake(signal: string): readonly string[] {
+    const takes = ({ waitFor }: StepDefinition) => waitFor !== null && nameAlone(waitFor) === signal;
+    return this.parts.registry
+      .all()
+      .flatMap(({ definition: { name, steps } }) => steps.filter(takes).map((step) => plainStepKey(name, step.name)));
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.js';
 import { RUN_COLUMNS, type RunRow } from './run.js';
-import { statement, statusIs } from './statement.js';
+import { padded, statement, statusIs } from './statement.js';
 import { sourceOf, type SignalStatus } from '../model/states.js';
 
 /** A signal as the engine reads it. */
@@ -116,35 +116,26 @@ export async function insertSignal(connection: Connection, signal: NewSignal): P
   return row!;
 }
 
-const PARKED = statement(
-  'parked_run',
-  (t) => `select ${RUN_COLUMNS}, s.id as step_id, s.step_name, s.queue, s.priority
-  from ${t.runs} w
-  join ${t.steps} s on s.workflow_id = w.id and s.step_name = w.current_step and s.member_index = -1
-  where w.id = $1::uuid and w.status = 'waiting' and ${statusIs('s.status', `'waiting'`)} and s.batch_size is null
-    and not exists (select from ${t.signals} g where g.workflow_id = w.id and g.idempotency_key = $2)`,
-);
-
-/** A run that waits for a signal, read without its lock, and the step that does. */
-export type ParkedRun = RunRow & {
-  readonly step_id: string;
-  readonly step_name: string;
+/** A run that was woken, as it is then, and its signal. */
+export interface Woken {
+  readonly run: RunRow;
+  readonly signal: SignalRow;
   readonly queue: string;
   readonly priority: number;
-};
-
-/** The run, when it waits for a signal and has not been sent one under this key. */
-export async function parkedRun(
-  connection: Connection,
-  workflowId: string,
-  idempotencyKey: string | null,
-): Promise<ParkedRun | undefined> {
-  return (await connection.run<ParkedRun>(PARKED, [workflowId, idempotencyKey]))[0];
 }
 
+type WokenColumns = RunRow & {
+  queue: string;
+  priority: number;
+  signal_id: string;
+  step_id: string;
+  payload: unknown;
+};
+
 /**
- * Stores a signal as the one that a waiting step takes, and wakes it: in one statement, whose conditions are those of the rows it locks
- * and updates, so that they are read again after the lock was waited for.
+ * Stores a signal as the one that a waiting step takes, and wakes that: in one statement, whose conditions are those of the rows it locks
+ * and updates, so that they are read again after the lock was waited for. $2 are the steps that take a signal for its name alone, as
+ * `plainStepKey` writes them.
  *
  * Locks: the run, then its row.
  */
@@ -152,17 +143,20 @@ const WAKE = statement(
   'wake',
   (t) => `
 with held as materialized (
-  select w.id from ${t.runs} w where w.id = $1::uuid and w.status = '${sourceOf('wake')}' for no key update
+  select ${RUN_COLUMNS} from ${t.runs} w where w.id = $1::uuid and w.status = '${sourceOf('wake')}' for no key update
 ), woken as (
   update ${t.steps} s
   set status = 'scheduled', scheduled_at = statement_timestamp(), available_at = statement_timestamp(),
       timeout_at = null, stopped_timeout_at = null
-  where s.id = $2::bigint and ${statusIs('s.status', `'waiting'`)} and exists (select from held)
-  returning s.id
+  from held h
+  where s.workflow_id = $1::uuid and s.step_name = h.current_step and s.member_index = -1 and ${statusIs('s.status', `'waiting'`)}
+    and s.batch_size is null and char_length(s.handler) || ':' || s.handler || s.step_name = any($2::text[])
+    and not exists (select from ${t.signals} g where g.workflow_id = $1::uuid and g.idempotency_key = $5::text)
+  returning s.id, s.queue, s.priority
 ), stored as (
   insert into ${t.signals} as g (workflow_id, name, payload, idempotency_key, status, claimed_by_step_id, claimed_at)
   select $1::uuid, $3::text, $4::json, $5::text, 'claimed', woken.id, statement_timestamp() from woken
-  returning ${COLUMNS}
+  returning g.id, g.workflow_id, g.name, g.payload, g.idempotency_key, g.claimed_by_step_id
 ), run as (
   update ${t.runs} w set status = 'ready', updated_at = statement_timestamp()
   where w.id = $1::uuid and exists (select from woken)
@@ -173,14 +167,33 @@ with held as materialized (
   union all
   select workflow_id, claimed_by_step_id, 'signal_claimed', 'system', null, json_build_object('name', name) from stored
 )
-select * from stored`,
+select h.*, woken.queue, woken.priority, woken.id as step_id, stored.id as signal_id, stored.payload from held h, woken, stored`,
 );
 
-/** Wakes a waiting step with a signal that it takes; undefined when it no longer waits: nothing was written. */
-export async function wake(connection: Connection, stepId: string, signal: NewSignal): Promise<SignalRow | undefined> {
+/** Wakes the run's step with the signal, when it waits for just that; undefined when it does not: nothing was written. */
+export async function wake(
+  connection: Connection,
+  steps: readonly string[],
+  signal: NewSignal,
+): Promise<Woken | undefined> {
   const { workflowId, name, payload, idempotencyKey, actor, reason } = signal;
-  const values = [workflowId, stepId, name, payload, idempotencyKey, actor, reason];
-  return (await connection.run<SignalRow>(WAKE, values))[0];
+  const values = [workflowId, padded(steps), name, payload, idempotencyKey, actor, reason];
+  const [row] = await connection.run<WokenColumns>(WAKE, values);
+  if (!row) return undefined;
+  return {
+    run: { ...row, status: 'ready' },
+    queue: row.queue,
+    priority: row.priority,
+    signal: {
+      id: row.signal_id,
+      workflow_id: row.id,
+      name,
+      payload: row.payload,
+      idempotency_key: idempotencyKey,
+      status: 'claimed',
+      claimed_by_step_id: row.step_id,
+    },
+  };
 }
 
 const DUPLICATE = statement(
