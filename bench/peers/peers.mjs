@@ -17,6 +17,11 @@ export const PEERS = {
     packageName: 'nestjs-pg-workflows',
     load: () => import('./adapters/us.mjs'),
   },
+  'us-wide': {
+    title: 'nestjs-pg-workflows, concurrency 1,000',
+    packageName: 'nestjs-pg-workflows',
+    load: () => import('./adapters/us-wide.mjs'),
+  },
   dbos: {
     title: 'DBOS',
     packageName: '@dbos-inc/dbos-sdk',

@@ -63,7 +63,7 @@ export interface Claims {
 }
 
 /** Rows of one claim, at most. */
-export const LARGEST_CLAIM = 64;
+export const LARGEST_CLAIM = 128;
 
 /**
  * Rows of a lane that are read, at most, to find the next one that will be due here. What lies behind more rows than that of classes not loaded here is found

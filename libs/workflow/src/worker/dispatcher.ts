@@ -25,6 +25,8 @@ export const POLL_NAME = 'workflow-dispatcher';
 
 /** A row that somebody else holds is looked for again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;
+/** A claim of fewer rows costs nearly what one of so many does. */
+const SMALLEST_HALF = 16;
 /** Steps that a run goes on in place before it lets the due rows of others in. */
 const LONGEST_CHAIN = 16;
 
@@ -212,7 +214,7 @@ export class Dispatcher {
     };
     try {
       await this.inHand.claiming(async () => {
-        const most = this.modes.claimInSets ? free : 1;
+        const most = this.modes.claimInSets ? Math.min(free, this.largestClaim) : 1;
         const claims = await database.engineConnect((connection) => claim(connection, filter, worker, most));
         this.answered();
         for (const row of claims.plain) this.executor.runClaimed(row);
@@ -273,6 +275,14 @@ export class Dispatcher {
 
   private lookIn(delay: number): void {
     if (!this.stopping) this.timer.in(delay);
+  }
+
+  /**
+   * Half the slots: what is claimed at once ends at once, and is settled in one set. Two sets that take turns keep the server and this process at work
+   * at the same time.
+   */
+  private get largestClaim(): number {
+    return Math.max(SMALLEST_HALF, Math.ceil(this.settings.concurrency / 2));
   }
 
   private get hasFreeSlot(): boolean {
