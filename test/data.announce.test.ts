@@ -266,15 +266,17 @@ describe('announcements to workers', () => {
     });
 
     test('DATA-12 what a settlement schedules is heard once it can be read', async () => {
+      // The worker would go on with what other tests started.
+      await sql('delete from workflows');
       const app = await boot();
       const run = await app.workflows.start(Spaced, { args: { as: 'completion' } });
       await Spaced.reached.opened;
       await suite.eventually(() => heard.length > 0, 'the start was told');
       heard.splice(0);
       Spaced.goOn.open();
-      await suite.eventually(() => heard.length > 0, 'the next row was told');
+      const isOfNextRow = (told: Announcement) => told.kind === 'due' && told.dueIn > HOUR - 60_000;
+      await suite.eventually(() => heard.some(isOfNextRow), 'the next row was told');
       expect(await newestRow(sql, run)).toMatchObject({ step_name: 'two', status: 'scheduled' });
-      expect((heard[0] as { dueIn: number }).dueIn).toBeGreaterThan(HOUR - 60_000);
     });
   });
 });

@@ -146,9 +146,12 @@ describe('what the sweep repairs', () => {
 
   test('SWEEP-10 AMB-28 a row due for over stallThreshold is announced again by the sweep, with no new attempt and no double run', async () => {
     const starter = await suite.boot([Scripted], { worker: false });
-    const run = await starter.workflows.start(Scripted, script({}));
-    await sql(`update workflow_steps set available_at = 'infinity' where workflow_id = $1`, [run.id]);
+    const { id } = await starter.workflows.start(Scripted, script({}));
+    await sql(`update workflow_steps set available_at = 'infinity' where workflow_id = $1`, [id]);
+    // What it tells of the start is told by then: the worker is not to hear of it.
+    await starter.close();
     const sweeper = await suite.boot([Scripted], { worker: CLAIMS_NOTHING, stallThreshold: '1h' });
+    const run = await sweeper.workflows.find(id);
     const worker = await suite.boot([Scripted], { worker: LOOKS_ONCE });
     await untilLooked(worker);
     const heard = announcements(sweeper);

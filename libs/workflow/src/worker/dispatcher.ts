@@ -90,6 +90,7 @@ export class Dispatcher {
     this.inHand = new InHand(all.stallThreshold);
     const host = {
       goesOn: this.goesOn,
+      isStopping: () => this.stopping,
       slotFreed: () => this.slotFreed(),
       databaseFailed: (error: unknown) => this.claimFailed(error),
       guardedClaimed: (passedOver: boolean) => (passedOver ? this.lookSoon() : this.gotOne()),

@@ -14,12 +14,14 @@ import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
 import { MemberQueue, type EndedBatch } from './member-queue.js';
 import { messageOf } from './message-of.js';
-import { SettlementQueue } from './settlement-queue.js';
+import { SettlementQueue, type GuardedNext } from './settlement-queue.js';
 
 /** What the executor asks of, and tells, the dispatcher. */
 export interface ExecutorHost {
   /** Whether to go on with a run's next step in place. */
   readonly goesOn: (attempt: Attempt, next: StepDefinition) => boolean;
+  /** Whether it claims no more. */
+  readonly isStopping: () => boolean;
   /** A slot is free again. */
   readonly slotFreed: () => void;
   /** The database did not answer: said once, however many rows it concerns. */
@@ -41,7 +43,7 @@ export class Executor {
     private readonly runner: AttemptRunner,
     private readonly inHand: InHand,
     private readonly host: ExecutorHost,
-    wakeup: Wakeup,
+    private readonly wakeup: Wakeup,
     settleInSets: boolean,
   ) {
     this.settlements = new SettlementQueue(parts, wakeup, inHand, host.goesOn, settleInSets);
@@ -167,7 +169,7 @@ export class Executor {
       .run(begun, async (settled, outcome) => {
         const { settlement, next, guarded } = await this.settlements.settle(settled, outcome);
         if (next) goOn = () => this.run({ attempt: next }, chain + 1);
-        if (guarded) goOn = () => void this.runGuarded(guarded, chain + 1);
+        if (guarded) goOn = () => this.goOnTo(guarded, chain + 1);
         return settlement;
       })
       .catch((error: unknown) => this.lost(attempt, error))
@@ -175,6 +177,13 @@ export class Executor {
         this.inHand.remove(attempt);
         goOn();
       });
+  }
+
+  /** A row that is due and not claimed: a worker that stops leaves it to the others. */
+  private goOnTo({ id, workflowId, queue, priority }: GuardedNext, chain: number): void {
+    if (!this.host.isStopping()) return void this.runGuarded({ id, workflowId }, chain);
+    this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: 0 }]);
+    this.host.slotFreed();
   }
 
   private async join({ id, workflowId }: EndedBatch): Promise<void> {

@@ -10,13 +10,21 @@ import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
 import { endAttempt, type Outcome } from '../transition/outcomes.js';
 
+/** A run's next row, when guards or a gate are to be asked first. */
+export interface GuardedNext {
+  readonly id: string;
+  readonly workflowId: string;
+  readonly queue: string;
+  readonly priority: number;
+}
+
 /** What became of an outcome, and what this worker goes on with. */
 export interface SettledAttempt {
   readonly settlement: Settlement;
   /** The next attempt, claimed in place. */
   readonly next: Attempt | null;
-  /** The next row, when guards or a gate are to be asked first: it is due, and needs no claim to be found. */
-  readonly guarded: { readonly id: string; readonly workflowId: string } | null;
+  /** It is due, and needs no claim to be found. */
+  readonly guarded: GuardedNext | null;
 }
 
 interface Waiting {
@@ -135,7 +143,7 @@ export class SettlementQueue {
     if (!nextStep || settled.next_id === null) return { next: null, guarded: null };
     const { queue, priority } = row.next!;
     if (!row.inPlace) {
-      if (goesOn) return { next: null, guarded: { id: settled.next_id, workflowId: row.workflowId } };
+      if (goesOn) return { next: null, guarded: { id: settled.next_id, workflowId: row.workflowId, queue, priority } };
       this.wakeup.announce([{ kind: 'due', queue, priority, dueIn: settled.next_due_in ?? 0 }]);
       return { next: null, guarded: null };
     }
