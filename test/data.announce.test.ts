@@ -158,7 +158,7 @@ describe('announcements to workers', () => {
       const [announcement] = heard as { dueIn: number }[];
       expect(announcement.dueIn).toBeGreaterThan(dueIn - 60_000);
       expect(announcement.dueIn).toBeLessThanOrEqual(dueIn);
-      await sql('delete from workflows');
+      await sql('truncate workflows, workflow_steps, workflow_events, workflow_signals');
       await sql('delete from workflow_events');
     },
   );
@@ -267,7 +267,7 @@ describe('announcements to workers', () => {
 
     test('DATA-12 what a settlement schedules is heard once it can be read', async () => {
       // The worker would go on with what other tests started.
-      await sql('delete from workflows');
+      await sql('truncate workflows, workflow_steps, workflow_events, workflow_signals');
       const app = await boot();
       const run = await app.workflows.start(Spaced, { args: { as: 'completion' } });
       await Spaced.reached.opened;
