@@ -26,6 +26,8 @@ const LOCK_WAIT_MS = 30_000;
 const ANSWER_MS = 60_000;
 /** The same for a rollback, which has nothing to wait for. */
 const ROLLBACK_MS = 10_000;
+/** Calls of the application of which none ends for so long let one more in. */
+const CALLERS_STANDSTILL_MS = 100;
 const MAX_INT4 = 2_147_483_647;
 /** A pool that is being closed by the application waits this long for what bodies hold that do not end. */
 const POOL_END_MS = 1_000;
@@ -76,7 +78,8 @@ export class Database {
   private readonly engineShare: Semaphore;
   /**
    * The pool serves in the order in which it was asked: behind thousands of calls that were made at once, claims and settlements would wait for all of
-   * them. Nothing of the application's runs while a call holds its connection.
+   * them. A subject's loader may make a call within a call, and a transaction of the application's may hold what calls wait for: when none of them ends,
+   * one more is let in.
    */
   private readonly callersShare: Semaphore;
   /** For what holds a connection while the application's code runs: one is always left for claims and settlements. */
@@ -97,7 +100,7 @@ export class Database {
     this.texts = new StatementTexts(tables, options.wentUnnamed);
     this.afterCommit = new AfterCommit(options.failed);
     this.engineShare = new Semaphore(options.engineConnections);
-    this.callersShare = new Semaphore(options.callersConnections);
+    this.callersShare = new Semaphore(options.callersConnections, CALLERS_STANDSTILL_MS);
     this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
     dataSource.subscribers.push(this.afterCommit);
     this.pool?.on('connect', this.hearErrors);

@@ -103,7 +103,7 @@ export class Executor {
   /** Claims a due row that needs a transaction of its own, and runs it if its guards and its gate let it. */
   async runGuarded(due: { id: string; workflowId: string }, chain = 1): Promise<void> {
     // A claim under way may find the row that this worker goes on with.
-    if (this.inHand.knowsGuarded(due.id)) return;
+    if (this.inHand.knowsGuarded(due.id)) return this.host.slotFreed();
     this.inHand.addGuarded(due.id);
     try {
       const claimed = await claimGuarded(this.parts, due);
