@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Step, Workflow, WorkflowOf, type Ctx, type WorkflowHandle, type WorkflowService } from 'nestjs-pg-workflows';
 import { Connection } from '../libs/workflow/src/store/connection';
+import { WorkflowRuntime } from '../libs/workflow/src/workflow.runtime';
 import { gate, workflowSuite } from './support/suite';
 
 const BURST = 2_000;
@@ -134,10 +135,14 @@ describe('a burst of starts', () => {
     const statements = jest.spyOn(Connection.prototype, 'run');
     try {
       const starter = await suite.boot([Crowd], { worker: false });
-      const worker = await suite.boot([Crowd], { worker: { concurrency: SLOTS } });
+      // Looks at each poll read a small table whole, too: few of them, or they are what is counted.
+      const worker = await suite.boot([Crowd], { worker: { concurrency: SLOTS, pollInterval: '1s' } });
       const claims = () => statements.mock.calls.filter(([{ name }]) => name === 'wf_claim').length;
       // By then PostgreSQL keeps one plan for all values.
-      await eventually(() => claims() >= 20, 'the worker has polled for a while');
+      for (let looked = 0; looked < 20; looked += 1) {
+        worker.app.get(WorkflowRuntime)['dispatcher']!.look();
+        await eventually(() => claims() > looked, 'the worker has looked');
+      }
       const rows = 6_000;
       await starter.dataSource.transaction(async (manager) => {
         for (let started = 0; started < rows; started += 500)
