@@ -124,7 +124,10 @@ describe('the health check', () => {
 
     const silent = await suite.boot([Scripted], { worker: { pollInterval: '2s' } });
     const dispatcher = silent.app.get(WorkflowRuntime)['dispatcher']!;
-    await eventually(() => dispatcher.lookedAt !== null && !dispatcher['claiming'], 'it has looked');
+    await eventually(
+      () => dispatcher.lookedAt !== null && !dispatcher['polling'] && !dispatcher['claiming'],
+      'it has looked',
+    );
     const looked = dispatcher.lookedAt!;
     dispatcher.lookedAt = looked - 19_000;
     expect(await healthOf(silent)).toMatchObject({ status: 'up', dispatcher: 'alive' });
