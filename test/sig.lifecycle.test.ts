@@ -26,6 +26,19 @@ class Transactional extends WorkflowOf {
   }
 }
 
+/** No guards: its steps are settled in sets. */
+@Workflow()
+class Plain extends WorkflowOf {
+  @Step({ waitFor: 'first' })
+  async first() {}
+
+  @Step()
+  async between() {}
+
+  @Step({ waitFor: 'second' })
+  async second() {}
+}
+
 const matchedBy: string[] = [];
 
 /** Takes any signal, and notes that it was asked. */
@@ -84,7 +97,7 @@ class After extends WorkflowOf {
 describe('what becomes of a signal', () => {
   const suite = workflowSuite();
   const { sql, until, trail } = suite;
-  const boot = () => suite.boot([Signalled, Transactional, TwoWaits]);
+  const boot = () => suite.boot([Signalled, Plain, Transactional, TwoWaits]);
   const fail = () => {
     throw new Error('fails');
   };
@@ -137,6 +150,18 @@ describe('what becomes of a signal', () => {
       if ((await run.reload()).status === 'paused') await run.cancel();
     });
 
+    test('SIG-09 by returning, in a run without guards that goes on, and at its last step', async () => {
+      const { workflows } = await boot();
+      const run = await workflows.start(Plain);
+      await until(run, 'waiting');
+      await run.signal('first');
+      await suite.eventually(async () => (await attempts(run)).includes('second#1 waiting'), 'it waits again');
+      expect(await signalsOf(sql, run)).toEqual(['first consumed by first#1']);
+      await run.signal('second');
+      await until(run, 'finished');
+      expect(await signalsOf(sql, run)).toEqual(['first consumed by first#1', 'second consumed by second#1']);
+    });
+
     test('SIG-09 by an outside cancel: while its body runs, scheduled again, and under a pause', async () => {
       const reached = gate();
       const released = gate();
@@ -170,18 +195,18 @@ describe('what becomes of a signal', () => {
 
   test('SIG-10 it stays claimed after a reattempt and after a failure that pauses; the next attempts have that very signal', async () => {
     const seen: unknown[] = [];
-    const reattempted = gate();
+    const bothSent = gate();
     const run = await startWaiting({
       pay: async (ctx) => {
+        await bothSent.opened;
         seen.push([ctx.attempt, ctx.receivedSignal.payload.amount, await signalsOf(sql, { id: ctx.workflowId })]);
         if (ctx.attempt === 1) ctx.reattempt();
-        if (ctx.attempt === 2) await reattempted.opened.then(fail);
-        if (ctx.attempt === 3) fail();
+        if (ctx.attempt === 2 || ctx.attempt === 3) fail();
       },
     });
     await run.signal(Paid, { amount: 1 });
     await run.signal(Paid, { amount: 2 });
-    reattempted.open();
+    bothSent.open();
     await until(run, 'paused');
     expect(await signalsOf(sql, run)).toEqual(['paid claimed by pay#2', 'paid pending']);
     await run.resume();
