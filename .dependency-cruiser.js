@@ -7,7 +7,7 @@ const below = {
   definition: ['model'],
   registry: ['definition', 'model', 'options'],
   store: ['definition', 'model', 'registry', 'options'],
-  transition: ['definition', 'model', 'registry', 'store', 'options'],
+  transition: ['definition', 'model', 'registry', 'store', 'observe', 'options'],
   observe: ['definition', 'model'],
 };
 const core = ['definition', 'model', 'registry', 'store', 'transition', 'observe', 'options'];

@@ -118,6 +118,9 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
       create index workflow_steps_batches on ${table('workflow_steps')} (workflow_id)
         where status = 'waiting' and batch_size is not null`);
     await queryRunner.query(`
+      create index workflow_steps_unbounded_waits on ${table('workflow_steps')} (waiting_since)
+        where status = 'waiting' and timeout_at is null`);
+    await queryRunner.query(`
       create index workflow_steps_due_to_join on ${table('workflow_steps')} (available_at)
         where status = 'waiting' and available_at is not null`);
     await queryRunner.query(`

@@ -80,6 +80,7 @@ describe('the migrations', () => {
       'workflow_steps_one_open',
       'workflow_steps_open_members',
       'workflow_steps_pkey',
+      'workflow_steps_unbounded_waits',
       'workflow_steps_wait_deadline',
       'workflow_steps_waiting',
       'workflows_ended',

@@ -50,7 +50,21 @@ export { WorkflowStep } from './model/workflow-step.entity.js';
 export type { EventName, RunStatus, SignalStatus, StepOutcome, StepStatus, Verb } from './model/states.js';
 
 export { currentStep, type CurrentStep } from './observe/current-step.js';
-export type { StallDetectedMessage, StallDetection, WaitTimedOutMessage } from './observe/channels.js';
+export {
+  onWorkflowMessage,
+  type StallDetectedMessage,
+  type StallDetection,
+  type WaitTimedOutMessage,
+  type WorkflowCancelledMessage,
+  type WorkflowChannel,
+  type WorkflowFinishedMessage,
+  type WorkflowGaugeMessage,
+  type WorkflowMessages,
+  type WorkflowPausedMessage,
+  type WorkflowSignalMessage,
+  type WorkflowStartedMessage,
+  type WorkflowStepMessage,
+} from './observe/channels.js';
 export type { ErrorContext, ErrorReporter } from './observe/error-reporter.js';
 
 export * from './errors.js';

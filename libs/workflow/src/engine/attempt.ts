@@ -16,6 +16,8 @@ export class Attempt extends Abortable {
   gate: Gate | null = null;
   /** What its body added, when it is a fan-out whose body has run. */
   batch: LiveBatch | null = null;
+  /** When its body began (`performance.now()`), as far as this process knows. */
+  begunAt = performance.now();
 
   constructor(
     readonly workflow: LoadedWorkflow,

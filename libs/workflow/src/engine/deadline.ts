@@ -2,7 +2,7 @@ import type { StepDefinition, TimeoutAction } from '../definition/definition.js'
 import type { WaitDeadline } from '../definition/wait-timeout.js';
 import { WaitTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
-import { publishWaitTimedOut } from '../observe/channels.js';
+import { publish } from '../observe/channels.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
@@ -199,7 +199,7 @@ function detailsOf({ wait_for, timeout_at }: StepRow, action: TimeoutAction): Re
 
 function publishAfterCommit(transaction: Transaction, { run, row }: Waiting, action: TimeoutAction): void {
   transaction.afterCommit(() =>
-    publishWaitTimedOut({
+    publish('workflow.wait_timed_out', {
       workflowClass: run.workflow_class,
       workflowId: run.id,
       stepName: row.step_name,

@@ -7,7 +7,7 @@ import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 import type { Settlement } from './settlement.js';
-import { wasApplied } from './was-applied.js';
+import { tellApplied, wasApplied } from './was-applied.js';
 import { openBatch } from './open-batch.js';
 import { patiently } from '../store/patience.js';
 
@@ -46,7 +46,10 @@ function settlePatiently(
       const { connection } = transaction;
       const settlement = await settleWithin(parts, transaction, attempt, outcome);
       if (settlement !== 'late') return settlement;
-      if ((sentBefore || again) && (await wasApplied(connection, attempt, outcome))) return 'settled';
+      if ((sentBefore || again) && (await wasApplied(connection, attempt, outcome))) {
+        transaction.afterCommit(() => tellApplied(parts, attempt, outcome));
+        return 'settled';
+      }
       await recordLateCompletion(connection, attempt.row.workflowId, attempt.row.id);
       return 'late';
     }),

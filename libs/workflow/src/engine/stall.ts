@@ -2,7 +2,7 @@ import type { WorkflowDefinition } from '../definition/definition.js';
 import { StepStalledError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
-import { publishStallDetected, type StallDetection } from '../observe/channels.js';
+import { publish, type StallDetection } from '../observe/channels.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import { stallState } from '../store/leases.js';
 import type { MemberEnd } from '../store/members.js';
@@ -58,7 +58,7 @@ export async function declareStalled(
           attempt: current.attempt,
           outcome: kind,
         };
-        transaction.afterCommit(() => publishStallDetected({ ...context, detection, worker }));
+        transaction.afterCommit(() => publish('workflow.stall_detected', { ...context, detection, worker }));
         result = { stalled: true, report: { error, context } };
         return moveOf(parts, definition, locked, { kind, error, detection, worker });
       },

@@ -10,7 +10,7 @@ import type { EngineParts } from './engine.parts.js';
 import type { LiveContext } from './live-context.js';
 import { settleWithin } from './settle-one.js';
 import type { Settlement } from './settlement.js';
-import { wasApplied } from './was-applied.js';
+import { tellApplied, wasApplied } from './was-applied.js';
 
 /** How often a body is run in one attempt when it meets deadlocks or serialization failures. */
 const TRIES = 3;
@@ -99,10 +99,13 @@ async function once(parts: EngineParts, attempt: Attempt, context: LiveContext):
 /** The commit's answer was lost: whether it was carried out is for the row to say. */
 function isStored(parts: EngineParts, attempt: Attempt, outcome: Outcome): Promise<boolean> {
   return patiently(parts.database, () =>
-    parts.database.engineTransaction(async ({ connection }) => {
+    parts.database.engineTransaction(async (transaction) => {
+      const { connection } = transaction;
       // The server may be at it still: its transaction has the run's lock.
       await lockRun(connection, attempt.row.workflowId);
-      return wasApplied(connection, attempt, outcome);
+      const stored = await wasApplied(connection, attempt, outcome);
+      if (stored) transaction.afterCommit(() => tellApplied(parts, attempt, outcome));
+      return stored;
     }),
   );
 }

@@ -2,6 +2,8 @@ import { attemptEnd } from '../store/attempts.js';
 import type { Connection } from '../store/connection.js';
 import type { Outcome } from '../transition/outcomes.js';
 import type { Attempt } from './attempt.js';
+import type { EngineParts } from './engine.parts.js';
+import { expectedEnd, tellEnd } from './expected-end.js';
 
 /**
  * Whether an outcome that we sent, and whose answer was lost, is the one that is stored: the row is ours by its claim's number, and ended as we would have
@@ -18,4 +20,11 @@ export async function wasApplied(connection: Connection, { row, batch }: Attempt
     stored.error_class === (outcome.error?.class ?? null) &&
     stored.error_message === (outcome.error?.message ?? null)
   );
+}
+
+/** Tells of an outcome that turned out to be stored: what was to follow its commit was lost with the answer. */
+export function tellApplied(parts: EngineParts, attempt: Attempt, outcome: Outcome): void {
+  // A fan-out's body returned: its step goes on.
+  if (attempt.batch && outcome.kind === 'completed') return;
+  tellEnd(attempt, expectedEnd(parts, attempt, outcome));
 }

@@ -5,6 +5,7 @@ import { NotOngoingError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull, nameProblem } from '../model/names.js';
 import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
 import { isLegal, isOngoing } from '../model/states.js';
+import { publish } from '../observe/channels.js';
 import { plainStepKey } from '../store/claim.js';
 import { sqlStateOf } from '../store/database.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
@@ -78,7 +79,7 @@ export class Signaller {
     if (!woken) return undefined;
     const { signal, run, queue, priority } = woken;
     transaction.announce({ kind: 'due', queue, priority, dueIn: 0 });
-    return { signal, payload, duplicate: false, run };
+    return told(transaction, { signal, payload, duplicate: false, run });
   }
 
   /** The steps of the loaded classes that take a signal for this name alone. */
@@ -108,7 +109,7 @@ export class Signaller {
     if (known) {
       if (isOngoing(run.status)) await recordDuplicate(connection, known, delivery);
       const payload = await this.load(known.payload, connection.manager);
-      return { signal: known, payload, duplicate: true, run };
+      return told(transaction, { signal: known, payload, duplicate: true, run });
     }
     if (!isLegal('signal', run.status)) throw this.notOngoing(run);
     const definition = this.parts.registry.require(run.workflow_class);
@@ -116,7 +117,7 @@ export class Signaller {
     const takes = row !== undefined && (await this.takes(definition, row, delivery, connection.manager));
     const payload = await this.read(delivery, connection.manager);
     const signal = await insertSignal(connection, { workflowId, ...delivery });
-    if (!takes) return { signal, payload, duplicate: false, run };
+    if (!takes) return told(transaction, { signal, payload, duplicate: false, run });
     await claimSignal(connection, signal.id, row.id, true);
     const paused = run.status === 'paused';
     const changed = await applyMove(transaction, run, {
@@ -126,7 +127,7 @@ export class Signaller {
       events: [],
     });
     const claimed = { ...signal, status: 'claimed' as const, claimed_by_step_id: row.id };
-    return { signal: claimed, payload, duplicate: false, run: changed.run };
+    return told(transaction, { signal: claimed, payload, duplicate: false, run: changed.run });
   }
 
   /** Whether the run's step is parked on such a signal. The matcher is the application's code: its throw is the caller's. */
@@ -154,6 +155,15 @@ export class Signaller {
   private notOngoing(run: RunRow): NotOngoingError {
     return new NotOngoingError(`Workflow ${run.id} is ${run.status}: it takes no more signals. Nothing was stored.`);
   }
+}
+
+/** Has it told after the commit. */
+function told(transaction: Transaction, delivered: Delivered): Delivered {
+  const { run, signal, duplicate } = delivered;
+  const { name, status } = signal;
+  const about = { workflowClass: run.workflow_class, workflowId: run.id };
+  transaction.afterCommit(() => publish('workflow.signal', { ...about, signal: name, status, duplicate }));
+  return delivered;
 }
 
 /** Somebody else's delivery under the same key came in between. */

@@ -53,6 +53,8 @@ export interface Changed {
   readonly priority: number | null;
   /** Milliseconds until the row that was opened or kept is due; null when none may be claimed. */
   readonly dueIn: number | null;
+  /** The attempt that ended, and how long its body took; null: it never began. */
+  readonly closed: { readonly step_name: string; readonly attempt: number; readonly ran_ms: number | null } | null;
 }
 
 /**
@@ -72,7 +74,7 @@ with closed as (
   set status = $6::text, outcome = $7::text, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
       error_class = $9::text, error_message = $10::text, error_backtrace = $11::text, error_causes = $12::json
   where s.id = $4::bigint and ${statusIs('s.status', '$5::text')}
-  returning s.id
+  returning s.id, s.step_name, s.attempt, (extract(epoch from s.finished_at - s.started_at) * 1000)::float8 as ran_ms
 ), opened as (
   insert into ${t.steps} (workflow_id, handler, step_name, attempt, status, queue, priority, scheduled_at, available_at)
   select $1::uuid, $13::text, $14::text, ${nextAttempt(t.steps, '$1::uuid', '$14::text')}, 'scheduled', $15::text, $16::int, due.at,
@@ -126,8 +128,9 @@ with closed as (
 select (select count(*) from run)::int as run, (select count(*) from closed)::int as closed,
        (select count(*) from kept)::int as kept, opened.id as opened_id,
        coalesce(opened.queue, kept.queue) as queue, coalesce(opened.priority, kept.priority) as priority,
-       (extract(epoch from coalesce(opened.available_at, kept.available_at) - statement_timestamp()) * 1000)::float8 as due_in
-from (select 1) one left join opened on true left join kept on true`,
+       (extract(epoch from coalesce(opened.available_at, kept.available_at) - statement_timestamp()) * 1000)::float8 as due_in,
+       closed.step_name as closed_step, closed.attempt as closed_attempt, closed.ran_ms
+from (select 1) one left join opened on true left join kept on true left join closed on true`,
 );
 
 interface ChangeRow {
@@ -138,6 +141,9 @@ interface ChangeRow {
   queue: string | null;
   priority: number | null;
   due_in: number | null;
+  closed_step: string | null;
+  closed_attempt: number | null;
+  ran_ms: number | null;
 }
 
 /** Applies a change under the run's lock. Throws when what it was decided on no longer holds: that would be our mistake. */
@@ -184,5 +190,12 @@ export async function applyChange(connection: Connection, change: Change): Promi
   ) {
     throw new Error(`Workflow ${run.id} changed under its own lock (${run.from} -> ${run.to}): ${JSON.stringify(row)}`);
   }
-  return { openedId: row!.opened_id, queue: row!.queue, priority: row!.priority, dueIn: row!.due_in };
+  const { closed_step: step_name, closed_attempt: attempt, ran_ms } = row!;
+  return {
+    openedId: row!.opened_id,
+    queue: row!.queue,
+    priority: row!.priority,
+    dueIn: row!.due_in,
+    closed: step_name === null ? null : { step_name, attempt: attempt!, ran_ms },
+  };
 }

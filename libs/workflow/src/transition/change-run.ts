@@ -2,6 +2,7 @@ import { isLegal, transition, type EngineMove, type RunStatus, type Verb } from 
 import { applyChange, type Change, type Changed } from '../store/move.js';
 import { currentRow, lockRun, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
+import { tellChange } from './tell.js';
 
 /** A change, with the rows of the transition table that it goes by. */
 export interface Move extends Change {
@@ -57,6 +58,7 @@ export async function applyMove(transaction: Transaction, run: RunRow, move: Mov
   if (move.close?.from === 'in_progress' && move.close.to === 'cancelled') {
     transaction.announce({ kind: 'cancelled', stepId: move.close.id });
   }
+  transaction.afterCommit(() => tellChange(run, move, changed.closed));
   return {
     run: { ...run, status: move.run.to, current_step: move.open?.schedule.step ?? run.current_step },
     changed,

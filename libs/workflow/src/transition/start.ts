@@ -1,3 +1,4 @@
+import { publish } from '../observe/channels.js';
 import { insertRuns, ongoingRunOf, runByKey, type NewRun, type StartOf } from '../store/start.js';
 import { runById, type RunRow } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
@@ -38,7 +39,16 @@ export async function startRuns(transaction: Transaction, of: StartOf, runs: rea
       );
     }
   }
-  return runs.map((run) => answers.get(run)!);
+  const inOrder = runs.map((run) => answers.get(run)!);
+  transaction.afterCommit(() => tellStarted(of, runs, inOrder));
+  return inOrder;
+}
+
+function tellStarted({ workflow, rerunOf }: StartOf, runs: readonly NewRun[], answers: readonly Started[]): void {
+  for (const [place, { id }] of runs.entries()) {
+    if (answers[place]!.kind !== 'started') continue;
+    publish('workflow.started', { workflowClass: workflow, workflowId: id, rerunOf });
+  }
 }
 
 /** By subject, then key: two calls with the same subjects wait for one another, however they list them and over any number of statements. */

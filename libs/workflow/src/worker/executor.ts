@@ -163,6 +163,7 @@ export class Executor {
   private run(begun: Begun, chain = 1): void {
     const { attempt } = begun;
     attempt.chain = chain;
+    attempt.begunAt = performance.now();
     this.inHand.add(attempt, attempt.step.timeout);
     let goOn = (): void => this.host.slotFreed();
     this.runner

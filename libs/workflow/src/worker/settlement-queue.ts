@@ -2,13 +2,15 @@ import type { StepDefinition } from '../definition/definition.js';
 import { Attempt } from '../engine/attempt.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { patiently } from '../store/patience.js';
+import { expectedEnd, tellEnd } from '../engine/expected-end.js';
 import { settleOne } from '../engine/settle-one.js';
 import type { Settlement } from '../engine/settlement.js';
 import { sqlStateOf } from '../store/database.js';
 import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
 import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';
-import { endAttempt, type Outcome } from '../transition/outcomes.js';
+import type { Move } from '../transition/change-run.js';
+import type { Outcome } from '../transition/outcomes.js';
 
 /** A run's next row, when guards or a gate are to be asked first. */
 export interface GuardedNext {
@@ -30,6 +32,7 @@ export interface SettledAttempt {
 interface Waiting {
   readonly attempt: Attempt;
   readonly outcome: Outcome;
+  readonly move: Move;
   readonly row: SetRow;
   readonly nextStep: StepDefinition | null;
   /** Whether this worker goes on with it at once. */
@@ -68,18 +71,16 @@ export class SettlementQueue {
   }
 
   private prepare(attempt: Attempt, outcome: Outcome, done: Waiting['done']): Waiting {
-    const { definition } = attempt.workflow;
-    const { id, workflowId, claimNo, queue, priority } = attempt.row;
-    const row = { id, step_name: attempt.step.name, status: 'in_progress' as const, queue, priority };
-    const run = { id: workflowId, status: 'performing' as const };
-    const move = endAttempt(definition, { run, row }, outcome, { defaultQueue: this.parts.settings.queue });
+    const { id, workflowId, claimNo } = attempt.row;
+    const move = expectedEnd(this.parts, attempt, outcome);
     const next = move.open?.schedule ?? null;
-    const nextStep = next && definition.step(next.step)!;
+    const nextStep = next && attempt.workflow.definition.step(next.step)!;
     const goesOn = nextStep !== null && isDueAtOnce(next!) && this.goesOn(attempt, nextStep);
     const inPlace = goesOn && nextStep.plain;
     return {
       attempt,
       outcome,
+      move,
       nextStep,
       goesOn,
       done,
@@ -130,6 +131,7 @@ export class SettlementQueue {
     const byRun = new Map(settled?.map((row) => [row.workflow_id, row]));
     for (const one of set) {
       const row = byRun.get(one.row.workflowId);
+      if (row) tellEnd(one.attempt, one.move);
       one.done(
         row ? { settlement: 'settled', ...this.nextOf(one, row) } : this.alone(one.attempt, one.outcome, doubtful),
       );

@@ -1,0 +1,82 @@
+import type { Tables } from '../store/statement.js';
+
+/** Why a run needs a person. A run has at most one reason. */
+export const STUCK_REASONS = ['paused_error', 'stalled', 'paused_manual', 'overdue', 'waiting_overdue'] as const;
+export type StuckReason = (typeof STUCK_REASONS)[number];
+
+/** What the settings call stuck, in milliseconds. */
+export interface StuckThresholds {
+  readonly stallThreshold: number;
+  readonly waitingVisibilityThreshold: number;
+}
+
+/** A run that needs a person, as {@link stuckRuns} gives it. */
+export interface StuckRow {
+  readonly workflow_id: string;
+  readonly workflow_class: string;
+  /** The step that the run stands on. */
+  readonly step_name: string;
+  readonly reason: StuckReason;
+  /** Of the failed attempt it is paused on; null for the other reasons. */
+  readonly error_class: string | null;
+  readonly error_message: string | null;
+  /** Since it is paused, due, or waiting. */
+  readonly since: string;
+}
+
+/** The parameters that {@link stuckRuns} takes, at the places it was given. */
+export function stuckParameters(
+  { stallThreshold, waitingVisibilityThreshold }: StuckThresholds,
+  workflowClass: string | null = null,
+): [number, number, string | null] {
+  return [stallThreshold, waitingVisibilityThreshold, workflowClass];
+}
+
+/**
+ * A query of the runs that need a person, to stand behind `from` in parentheses: gauge, summary, attention groups, insights and the list's
+ * filter all ask this one, so that they count the same runs.
+ *
+ * Each part is read from a partial index of what it asks for: paused runs; the due rows at the head of each lane (a loose walk finds the lanes); waits
+ * without a deadline, oldest first. A wait with a deadline is never stuck.
+ *
+ * @param place the first of its three parameters: `stallThreshold` and `waitingVisibilityThreshold` in milliseconds, and a class or null
+ */
+export function stuckRuns(t: Tables, place: number): string {
+  const [stall, visibility, only] = [`$${place}::float8`, `$${place + 1}::float8`, `$${place + 2}::text`];
+  const ago = (ms: string) => `statement_timestamp() - ${ms} * interval '1 millisecond'`;
+  const ofClass = `(${only} is null or w.workflow_class = ${only})`;
+  return `
+with recursive lane(queue, priority) as (
+  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
+   order by s.queue, s.priority limit 1)
+  union all
+  select next.queue, next.priority from lane cross join lateral (
+    select s.queue, s.priority from ${t.steps} s
+    where s.status = 'scheduled' and s.available_at is not null and (s.queue, s.priority) > (lane.queue, lane.priority)
+    order by s.queue, s.priority limit 1) next
+)
+select w.id as workflow_id, w.workflow_class, w.current_step as step_name,
+       case when r.status <> 'failed' then 'paused_manual'
+            when r.error_class = 'StepStalledError' then 'stalled' else 'paused_error' end as reason,
+       case when r.status = 'failed' then r.error_class end as error_class,
+       case when r.status = 'failed' then r.error_message end as error_message,
+       w.paused_at as since
+from ${t.runs} w cross join lateral (
+  select s.status, s.error_class, s.error_message from ${t.steps} s
+  where s.workflow_id = w.id and s.step_name = w.current_step and s.member_index = -1
+  order by s.attempt desc limit 1) r
+where w.paused_at is not null and ${ofClass}
+union all
+select w.id, w.workflow_class, due.step_name, 'overdue', null, null, due.available_at
+from lane cross join lateral (
+  select s.workflow_id, s.step_name, s.available_at from ${t.steps} s
+  where s.status = 'scheduled' and s.queue = lane.queue and s.priority = lane.priority
+    and s.available_at < ${ago(stall)} and s.parent_step_id is null) due
+join ${t.runs} w on w.id = due.workflow_id
+where w.status = 'ready' and ${ofClass}
+union all
+select w.id, w.workflow_class, s.step_name, 'waiting_overdue', null, null, s.waiting_since
+from ${t.steps} s join ${t.runs} w on w.id = s.workflow_id
+where s.status = 'waiting' and s.timeout_at is null and s.waiting_since < ${ago(visibility)}
+  and w.status = 'waiting' and ${ofClass}`;
+}
