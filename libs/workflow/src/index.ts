@@ -50,6 +50,7 @@ export { WorkflowStep } from './model/workflow-step.entity.js';
 export type { EventName, RunStatus, SignalStatus, StepOutcome, StepStatus, Verb } from './model/states.js';
 
 export { currentStep, type CurrentStep } from './observe/current-step.js';
+export { StepLogger, stepLogFields, type StepLogFields } from './observe/log.js';
 export {
   onWorkflowMessage,
   type StallDetectedMessage,

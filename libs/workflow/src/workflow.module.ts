@@ -1,7 +1,6 @@
 import {
   Global,
   Inject,
-  Logger,
   Module,
   Optional,
   type DynamicModule,
@@ -38,6 +37,7 @@ import {
 } from './workflow.options.js';
 import { healthEndpoint, WorkflowHealthIndicator } from './workflow.health.js';
 import { DISPATCHER_MODES, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
+import { workflowLogger } from './observe/log.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
 export interface WorkflowOptionsFactory {
@@ -214,7 +214,7 @@ function engineProviders(connection: string | undefined): Provider[] {
 type Values<R extends Repositories> = [R['runs'], R['steps'], R['events'], R['signals']];
 
 function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSettings): Database {
-  const logger = new Logger('Workflow');
+  const logger = workflowLogger;
   const engine = engineConnections(dataSource, settings);
   const poolSize = poolSizeOf(dataSource);
   return new Database(dataSource, tablesOf(dataSource), wakeup, {

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { AttemptRunner } from './engine/attempt-runner.js';
@@ -14,6 +14,7 @@ import { Leases } from './worker/leases.js';
 import { Listener, testEvery, type ListenState } from './worker/listener.js';
 import { kindOf, Peers } from './worker/peers.js';
 import { Sweeper } from './worker/sweeper.js';
+import { workflowLogger } from './observe/log.js';
 
 /** Injection token of the bus that wakes the worker. */
 export const WAKEUP = Symbol('WAKEUP');
@@ -33,7 +34,7 @@ export interface RuntimeState {
 /** Starts and stops what runs in the background: the notifier and, in a worker, listener and dispatcher. */
 @Injectable()
 export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private notifier: Notifier | undefined;
   private listener: Listener | undefined;
   private dispatcher: Dispatcher | undefined;

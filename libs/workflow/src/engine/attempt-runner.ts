@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { StepTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
@@ -13,6 +12,7 @@ import { outcomeOfError } from './policies.js';
 import { settleOne } from './settle-one.js';
 import type { Settlement } from './settlement.js';
 import { recordLate, runTransactional } from './transactional.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** An attempt whose row is in progress under our claim. */
 export interface Begun {
@@ -28,7 +28,7 @@ export type Settle = (attempt: Attempt, outcome: Outcome) => Promise<Settlement>
 
 /** Runs an attempt's body, asks the policies when it throws, has the outcome settled, and reports the error. */
 export class AttemptRunner {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
 
   constructor(private readonly parts: EngineParts) {}
 

@@ -1,8 +1,8 @@
 import { channel, type Channel } from 'node:diagnostics_channel';
 import { types } from 'node:util';
-import { Logger } from '@nestjs/common';
 import type { TimeoutAction } from '../definition/definition.js';
 import type { StepOutcome } from '../model/states.js';
+import { workflowLogger } from './log.js';
 
 /**
  * What happened, told on `node:diagnostics_channel` once it has committed: each channel's messages are a public type below. Metrics and
@@ -121,7 +121,7 @@ const CHANNELS: Readonly<Record<WorkflowChannel, Channel>> = {
   'workflow.gauge': channel('workflow.gauge'),
 };
 
-const logger = new Logger('Workflow');
+const logger = workflowLogger;
 
 /**
  * `diagnostics_channel.subscribe`, with the message's type.

@@ -1,6 +1,6 @@
-import { Logger } from '@nestjs/common';
 import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
+import { workflowLogger } from './log.js';
 
 /** Where an error came from. */
 export interface ErrorContext {
@@ -26,7 +26,7 @@ export interface ErrorReporter {
 
 /** The default: a line of Nest's logger with the application's own frames; a warning, as long as the step is tried again. */
 export class LoggingErrorReporter implements ErrorReporter {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
 
   report(error: unknown, context: ErrorContext): void {
     const { workflowClass, workflowId, stepName, attempt, outcome } = context;

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 
 /** What a committed change means for workers. */
@@ -32,9 +33,13 @@ export class Wakeup {
     this.emitter.emit('announced', announcement, 'elsewhere');
   }
 
-  /** Returns the function that stops listening. */
+  /**
+   * Returns the function that stops listening. The listener runs in the asynchronous context it was made in: what a body's call to `start` sets going is
+   * no part of that step.
+   */
   listen(listener: (announcement: Announcement, from: 'here' | 'elsewhere') => void): () => void {
-    this.emitter.on('announced', listener);
-    return () => this.emitter.off('announced', listener);
+    const bound = AsyncResource.bind(listener);
+    this.emitter.on('announced', bound);
+    return () => this.emitter.off('announced', bound);
   }
 }

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Attempt } from '../engine/attempt.js';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
@@ -19,6 +18,7 @@ import { Ownership } from './ownership.js';
 import type { Peers } from './peers.js';
 import { Stalls } from './stalls.js';
 import { Watch } from './watch.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the poll. */
 export const POLL_NAME = 'workflow-dispatcher';
@@ -45,7 +45,7 @@ export interface DispatcherModes {
  * told of, a few look for at once.
  */
 export class Dispatcher {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly lanes: Lanes;
   private readonly inHand: InHand;
   private readonly executor: Executor;

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { Attempt } from '../engine/attempt.js';
 import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
@@ -15,6 +14,7 @@ import type { InHand } from './in-hand.js';
 import { MemberQueue, type EndedBatch } from './member-queue.js';
 import { messageOf } from './message-of.js';
 import { SettlementQueue, type GuardedNext } from './settlement-queue.js';
+import { lineAbout, workflowLogger } from '../observe/log.js';
 
 /** What the executor asks of, and tells, the dispatcher. */
 export interface ExecutorHost {
@@ -34,7 +34,7 @@ export interface ExecutorHost {
 
 /** Runs what was claimed, each in a slot of its own, and has its end settled. */
 export class Executor {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly settlements: SettlementQueue;
   private readonly members: MemberQueue;
 
@@ -202,11 +202,9 @@ export class Executor {
   }
 
   private lost(attempt: Attempt, error: unknown): void {
-    const { label, row } = attempt;
+    const { label, row, step } = attempt;
     this.inHand.abandon(attempt);
-    this.logger.error(
-      `${label}: the outcome of attempt ${row.attempt} of workflow ${row.workflowId} could not be stored; its row stays in progress ` +
-        `until it is found to be stalled: ${messageOf(error)}`,
-    );
+    const text = `${label}: the outcome could not be stored; its row stays in progress until it is found to be stalled: ${messageOf(error)}`;
+    this.logger.error(lineAbout({ workflowId: row.workflowId, stepName: step.name, attempt: row.attempt }, text));
   }
 }

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { Logger } from '@nestjs/common';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { clientConfig, directClient, portableConfig, type ClientConfig } from '../store/client-config.js';
 import { leaseTexts, type HeldRow } from '../store/leases.js';
 import { LeaseKeeper, type LeaseReport, type LeaseTask } from './lease-keeper.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** Beside this file in the built package; nowhere when an application was bundled into one file. */
 const THREAD_FILE = path.join(__dirname, 'lease-thread.js');
@@ -28,7 +28,7 @@ export class Leases {
   renewedAt: number | null = null;
   /** Where the keeper runs. */
   place: 'thread' | 'main' | 'none' = 'none';
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly task: LeaseTask;
   private readonly config: ClientConfig;
   private running: Running | undefined;

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { channelOf, parseAnnouncement, parseTest, testPayload } from '../store/channel.js';
 import { clientConfig, directClient, endClient, type DirectClient } from '../store/client-config.js';
@@ -8,6 +7,7 @@ import type { Wakeup } from '../store/wakeup.js';
 import { inTime } from './in-time.js';
 import { period, retryPause } from './jitter.js';
 import type { Peers } from './peers.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** `deaf`: connected, but notifications do not arrive. */
 export type ListenState = 'off' | 'connecting' | 'listening' | 'deaf';
@@ -29,7 +29,7 @@ export function testEvery(pollInterval: number): number {
  * so once, and polling carries on. A connection that does not answer (its other end has vanished) is opened anew.
  */
 export class Listener {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private client: DirectClient | undefined;
   private retry: NodeJS.Timeout | undefined;
   private nextTest: NodeJS.Timeout | undefined;

@@ -1,10 +1,10 @@
-import { Logger } from '@nestjs/common';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { sqlStateOf } from '../store/database.js';
 import { patiently } from '../store/patience.js';
 import { hasOpenMember, settleMembers, storedEnds, type MemberEnd, type SettledMember } from '../store/members.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
+import { workflowLogger } from '../observe/log.js';
 
 const LARGEST_FLUSH = 256;
 
@@ -24,7 +24,7 @@ export interface EndedBatch {
  * batch joined when none is.
  */
 export class MemberQueue {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private waiting: Waiting[] = [];
   private flushing = false;
 

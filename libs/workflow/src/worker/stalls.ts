@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { declareStalled, stalledMember } from '../engine/stall.js';
@@ -7,6 +6,7 @@ import type { SuspectRow } from '../store/leases.js';
 import type { MemberEnd } from '../store/members.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
+import { workflowLogger } from '../observe/log.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 60_000;
  * (somebody holds its run, its run is in a status that fits no row in progress, its declaration fails) is left for longer and longer.
  */
 export class Stalls {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly left = new Map<string, { readonly until: number; readonly pause: number }>();
   private working: Promise<void> | undefined;
   private stopped = false;

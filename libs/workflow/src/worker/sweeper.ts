@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
@@ -23,6 +22,7 @@ import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
 import type { Stalls } from './stalls.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the sweep. */
 export const SWEEP_NAME = 'workflow-sweeper';
@@ -43,7 +43,7 @@ const MOST_LINES = 10;
 export class Sweeper {
   /** When a sweep last ended here (`monotonic()`); null: none did yet. */
   sweptAt: number | null = null;
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly workflows: readonly string[];
   private readonly handlers: readonly string[];
   private readonly timeouts: readonly { readonly key: string; readonly ms: number }[];

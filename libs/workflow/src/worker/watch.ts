@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import { fireDeadline } from '../engine/deadline.js';
 import type { EngineParts } from '../engine/engine.parts.js';
@@ -11,6 +10,7 @@ import { LookTimer } from './look-timer.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
 import type { Peers } from './peers.js';
+import { workflowLogger } from '../observe/log.js';
 
 /** A `waitTimeout` that takes its time, at a notice, must not keep the deadlines of others. */
 const FIRED_AT_ONCE = 4;
@@ -25,7 +25,7 @@ const FIRST_RETRY_MS = 10;
  * this look.
  */
 export class Watch {
-  private readonly logger = new Logger('Workflow');
+  private readonly logger = workflowLogger;
   private readonly handlers: readonly string[];
   private readonly timer: LookTimer;
   private looking: Promise<void> | undefined;
