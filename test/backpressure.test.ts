@@ -135,8 +135,8 @@ describe('a burst of starts', () => {
     const statements = jest.spyOn(Connection.prototype, 'run');
     try {
       const starter = await suite.boot([Crowd], { worker: false });
-      // Looks at each poll read a small table whole, too: few of them, or they are what is counted.
-      const worker = await suite.boot([Crowd], { worker: { concurrency: SLOTS, pollInterval: '1s' } });
+      // Looks at each poll read a small table whole, too: hardly any of them, or they are what is counted.
+      const worker = await suite.boot([Crowd], { worker: { concurrency: SLOTS, pollInterval: '30s' } });
       const claims = () => statements.mock.calls.filter(([{ name }]) => name === 'wf_claim').length;
       // By then PostgreSQL keeps one plan for all values.
       for (let looked = 0; looked < 20; looked += 1) {

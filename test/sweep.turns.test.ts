@@ -222,9 +222,9 @@ describe('whose turn it is to sweep, and what stops it', () => {
     const [run] = await stranded(1);
     const app = await suite.boot([After, Scripted], { worker: CLAIMS_NOTHING, stallThreshold: '30s' });
     const [first] = await hung(app, 1);
-    await sql('alter table workflow_steps rename column started_at to begun_at');
+    await sql('alter table workflow_steps rename column job_attempt to tries');
     await sweep(app);
-    await sql('alter table workflow_steps rename column begun_at to started_at');
+    await sql('alter table workflow_steps rename column tries to job_attempt');
     expect(log.saying(/^Sweeping steps in progress for too long failed/)).toHaveLength(1);
     expect(await statuses([run])).toEqual({ paused: 1 });
     expect(await statuses([first])).toEqual({ performing: 1 });
