@@ -32,8 +32,11 @@ import { PROVIDERS } from './workflows.mjs';
 /** What a server of this size has in production; the rest is left as it comes, `fsync` on. */
 const SETTINGS = { max_wal_size: '8GB', shared_buffers: '1GB', maintenance_work_mem: '256MB' };
 
-/** @returns {Promise<Server>} */
-export async function openServer() {
+/**
+ * @param {import('@nestjs/common').Provider[]} [providers] the application's classes
+ * @returns {Promise<Server>}
+ */
+export async function openServer(providers = PROVIDERS) {
   const server = await startPostgres({ settings: SETTINGS });
   const admin = new Client({ connectionString: server.url });
   await admin.connect();
@@ -48,7 +51,7 @@ export async function openServer() {
       closing.push(async () => void (await admin.query(`drop database ${database} with (force)`)));
       const url = new URL(server.url);
       url.pathname = `/${database}`;
-      return openSide(name, url.href, closing);
+      return openSide(name, url.href, providers, closing);
     },
     async close() {
       for (const close of closing.toReversed()) await close();
@@ -61,10 +64,11 @@ export async function openServer() {
 /**
  * @param {string} name
  * @param {string} url
+ * @param {import('@nestjs/common').Provider[]} providers
  * @param {(() => Promise<void>)[]} closing
  * @returns {Promise<Side>}
  */
-async function openSide(name, url, closing) {
+async function openSide(name, url, providers, closing) {
   const dataSource = new DataSource({ type: 'postgres', url, migrations: [...WorkflowMigrations] });
   await dataSource.initialize();
   await dataSource.runMigrations();
@@ -76,7 +80,7 @@ async function openSide(name, url, closing) {
       TypeOrmModule.forRoot({ name, type: 'postgres', url, autoLoadEntities: true, retryAttempts: 0 }),
       WorkflowModule.forRoot({ connection: name, worker: false }),
     ],
-    providers: PROVIDERS,
+    providers,
   })(Application);
   const app = await NestFactory.createApplicationContext(Application, { logger: ['error', 'warn'] });
   closing.push(() => app.close());
