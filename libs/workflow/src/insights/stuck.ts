@@ -32,6 +32,28 @@ export function stuckParameters(
   return [stallThreshold, waitingVisibilityThreshold, workflowClass];
 }
 
+const PAUSED_FOR = `case when r.status <> 'failed' then 'paused_manual'
+            when r.error_class = 'StepStalledError' then 'stalled' else 'paused_error' end`;
+
+/**
+ * Why one run is stuck, or null, as an expression over the run `w` and the newest attempt `r` of its current step: for runs that are at hand already, where
+ * {@link stuckRuns} would look at all of them. A test holds the two to each other.
+ *
+ * @param place the first of two parameters: `stallThreshold` and `waitingVisibilityThreshold` in milliseconds
+ */
+export function stuckReason(place: number): string {
+  return `case w.status
+         when 'paused' then ${PAUSED_FOR}
+         when 'ready' then case when r.status = 'scheduled' and r.available_at < ${ago(`$${place}::float8`)} then 'overdue' end
+         when 'waiting' then case when r.status = 'waiting' and r.timeout_at is null and r.waiting_since < ${ago(`$${place + 1}::float8`)}
+                                  then 'waiting_overdue' end end`;
+}
+
+/** So many milliseconds before now. */
+function ago(ms: string): string {
+  return `statement_timestamp() - ${ms} * interval '1 millisecond'`;
+}
+
 /**
  * A query of the runs that need a person, to stand behind `from` in parentheses: gauge, summary, attention groups, insights and the list's
  * filter all ask this one, so that they count the same runs.
@@ -43,7 +65,6 @@ export function stuckParameters(
  */
 export function stuckRuns(t: Tables, place: number): string {
   const [stall, visibility, only] = [`$${place}::float8`, `$${place + 1}::float8`, `$${place + 2}::text`];
-  const ago = (ms: string) => `statement_timestamp() - ${ms} * interval '1 millisecond'`;
   const ofClass = `(${only} is null or w.workflow_class = ${only})`;
   return `
 with recursive lane(queue, priority) as (
@@ -56,8 +77,7 @@ with recursive lane(queue, priority) as (
     order by s.queue, s.priority limit 1) next
 )
 select w.id as workflow_id, w.workflow_class, w.current_step as step_name,
-       case when r.status <> 'failed' then 'paused_manual'
-            when r.error_class = 'StepStalledError' then 'stalled' else 'paused_error' end as reason,
+       ${PAUSED_FOR} as reason,
        case when r.status = 'failed' then r.error_class end as error_class,
        case when r.status = 'failed' then r.error_message end as error_message,
        w.paused_at as since

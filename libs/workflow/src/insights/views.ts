@@ -136,6 +136,7 @@ export interface RunView extends RunSummary {
   /** The newest hundred, newest first. */
   readonly attempts: readonly AttemptView[];
   readonly attempts_total: number;
+  /** The newest hundred, newest first. */
   readonly signals: readonly SignalView[];
 }
 
@@ -163,11 +164,14 @@ export interface AttentionView {
 
 /** What a press on a group did. */
 export interface GroupResult {
+  /** At least one was acted on. */
   readonly ok: boolean;
   readonly done: number;
   /** They had moved on, or somebody else was faster. */
   readonly moved_on: number;
-  /** Still in the group: press again. */
+  /** The verb does not go with them: a resume of runs that are not paused, or whose class does not declare their step. */
+  readonly refused: number;
+  /** Still in the group and not tried, or held by somebody just now: press again. */
   readonly left: number;
   /** `Resumed 212; 2 had already moved on.` */
   readonly reason: string;
@@ -182,13 +186,15 @@ export interface QueueView {
 }
 
 export interface WorkerView {
-  /** New for each start of a process. */
+  /** The first eight characters of the worker's id, which is new for each start of a process. */
   readonly id: string;
   /** `hostname:pid`. */
   readonly name: string;
+  /** Since when it keeps its lease connection; null: the server does not tell, or does not show it. */
   readonly started_at: Moment | null;
-  /** How many steps and members it has in progress, and the oldest of them. */
+  /** How many steps and members it has in progress. */
   readonly in_progress: number;
+  /** The oldest twenty of them. */
   readonly runs: readonly {
     readonly workflow_id: string;
     readonly class: string;

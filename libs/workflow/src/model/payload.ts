@@ -93,6 +93,15 @@ export function deserializeNow(stored: unknown): unknown {
   return isMarked(stored) ? unwrap(stored, refuseReference) : stored;
 }
 
+/**
+ * A stored payload as JSON that a person reads: a Date is its text, an entity its `{ type, id }`. Nothing is loaded.
+ *
+ * @param stored - what the column holds, parsed
+ */
+export function readable(stored: unknown): unknown {
+  return isMarked(stored) ? stored.json : stored;
+}
+
 function isMarked(value: unknown): value is Envelope {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, MARK);
 }

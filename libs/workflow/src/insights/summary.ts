@@ -1,0 +1,91 @@
+import type { Connection } from '../store/connection.js';
+import type { InsightsParts } from './insights.parts.js';
+import { readSnapshot } from './snapshot.js';
+import { STUCK_REASONS, stuckParameters, stuckRuns, type StuckReason } from './stuck.js';
+import type { QueueView, SummaryView } from './views.js';
+import { workersOf } from './workers.js';
+
+const ONGOING = ['ready', 'performing', 'waiting', 'paused'] as const;
+type Ongoing = (typeof ONGOING)[number];
+
+/**
+ * Reads how things stand as a whole.
+ *
+ * @example
+ * ```ts
+ * const { ongoing, stuck, queues } = await new SummaryReads({ database, registry, settings }).summary();
+ * ```
+ */
+export class SummaryReads {
+  constructor(private readonly parts: InsightsParts) {}
+
+  /** All as of one moment. */
+  summary(): Promise<SummaryView> {
+    return readSnapshot(this.parts.database, async (connection) => {
+      const byStatus = counted(ONGOING, await statuses(connection));
+      const byReason = counted(STUCK_REASONS, await this.reasons(connection));
+      const queues = await queuesOf(connection);
+      return {
+        ongoing: sum(byStatus),
+        by_status: byStatus,
+        stuck: sum(byReason),
+        by_reason: byReason,
+        queues,
+        oldest_due_step_seconds: Math.max(0, ...queues.map(({ oldest_due_seconds: seconds }) => seconds)),
+        workers: await workersOf(connection),
+      };
+    });
+  }
+
+  private reasons(connection: Connection): Promise<Counted<StuckReason>[]> {
+    return connection.ask(
+      (t) => `select stuck.reason as key, count(*)::int as runs from (${stuckRuns(t, 1)}) stuck group by stuck.reason`,
+      stuckParameters(this.parts.settings),
+    );
+  }
+}
+
+interface Counted<Key> {
+  readonly key: Key;
+  readonly runs: number;
+}
+
+function statuses(connection: Connection): Promise<Counted<Ongoing>[]> {
+  return connection.ask(
+    (t) => `select w.status as key, count(*)::int as runs from ${t.runs} w where w.ended_at is null group by w.status`,
+    [],
+  );
+}
+
+/** Lane by lane, and of each only the rows that are due: however many lie in the future, they are not read. */
+function queuesOf(connection: Connection): Promise<QueueView[]> {
+  return connection.ask(
+    (t) => `with recursive lane(queue, priority) as (
+  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
+   order by s.queue, s.priority limit 1)
+  union all
+  select next.queue, next.priority from lane cross join lateral (
+    select s.queue, s.priority from ${t.steps} s
+    where s.status = 'scheduled' and s.available_at is not null and (s.queue, s.priority) > (lane.queue, lane.priority)
+    order by s.queue, s.priority limit 1) next
+)
+select lane.queue, sum(due.depth)::int as depth,
+       coalesce(max(extract(epoch from statement_timestamp() - due.oldest)), 0)::float8 as oldest_due_seconds
+from lane cross join lateral (
+  select count(*) as depth, min(s.available_at) as oldest from ${t.steps} s
+  where s.status = 'scheduled' and s.available_at is not null and s.queue = lane.queue and s.priority = lane.priority
+    and s.available_at <= statement_timestamp()) due
+group by lane.queue order by lane.queue`,
+    [],
+  );
+}
+
+/** Each key with its number, 0 for what was not counted. */
+function counted<Key extends string>(keys: readonly Key[], rows: readonly Counted<Key>[]): Record<Key, number> {
+  const runs = new Map(rows.map((row) => [row.key, row.runs]));
+  return Object.fromEntries(keys.map((key) => [key, runs.get(key) ?? 0])) as Record<Key, number>;
+}
+
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0);
+}
