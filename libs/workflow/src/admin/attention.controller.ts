@@ -2,9 +2,10 @@ import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
 import type { AdminRequest } from './admin-request.js';
-import { Answering } from './answering.js';
+import { Answering, type Answer } from './answering.js';
 import { AttentionQuery, GroupBody } from './attention.input.js';
 import { readBody, readQuery } from './read-input.js';
+import { refusalOf } from './refusal.js';
 
 /** Runs that need a person, in groups; and what is done with a whole group. */
 @Controller()
@@ -42,8 +43,21 @@ export class AttentionController {
       const { class: workflowClass, step, stuck_reason, error_class, reason } = body;
       const group = { class: workflowClass, step, reason: stuck_reason, error_class: error_class ?? null };
       const actor = await this.access.actorOf(request);
-      const result = await this.reads.press(verb, group, { actor, ...(reason != null && { reason }) });
-      return { statusCode: result.ok ? 200 : 409, body: result };
+      const by = { actor, ...(reason != null && { reason }) };
+      try {
+        const result = await this.reads.groups[verb](group, by);
+        return { statusCode: result.ok ? 200 : 409, body: result };
+      } catch (error) {
+        return refused(error);
+      }
     });
   }
+}
+
+/** The class is not loaded in this process, so that nobody here knows what comes next. */
+function refused(error: unknown): Answer {
+  const refusal = refusalOf(error);
+  if (refusal?.statusCode !== 409) throw error;
+  const { code, message: reason } = refusal;
+  return { statusCode: 409, body: { ok: false, code, reason, done: 0, moved_on: 0, refused: 0, left: 0 } };
 }

@@ -13,7 +13,7 @@ import { refusalOf } from './refusal.js';
 import { RescheduleBody, ResumeAtBody, SignalBody, VerbBody } from './verb.bodies.js';
 
 /** Whoever waits for an answer is not kept until somebody's transaction lets the run go. */
-const LOCK_TIMEOUT_MS = 5_000;
+const LOCK_TIMEOUT_MS = 3_000;
 
 /** What a verb did: words for whoever asked, and what else its answer has. */
 interface Done {

@@ -1,7 +1,6 @@
 import { Module, type DynamicModule, type FactoryProvider, type Provider, type Type } from '@nestjs/common';
 import { WorkflowConfigurationError } from '../errors.js';
 import { SERVICE_PARTS, type ServiceParts } from '../service/service.parts.js';
-import { WorkflowService } from '../service/workflow.service.js';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
 import {
@@ -93,18 +92,15 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
       Answering,
       {
         provide: AdminReads,
-        inject: [
-          { token: SERVICE_PARTS, optional: true },
-          { token: WorkflowService, optional: true },
-        ],
+        inject: [{ token: SERVICE_PARTS, optional: true }],
         useFactory: readsOf,
       },
     ],
   };
 }
 
-function readsOf(parts: ServiceParts | undefined, workflows: WorkflowService | undefined): AdminReads {
-  if (parts && workflows) return new AdminReads(parts, workflows);
+function readsOf(parts: ServiceParts | undefined): AdminReads {
+  if (parts) return new AdminReads(parts);
   throw new WorkflowConfigurationError(
     'WorkflowAdminModule needs WorkflowModule: import WorkflowModule.forRoot() or forRootAsync() in the root module.',
   );
