@@ -2,6 +2,19 @@ export { WorkflowModule, type WorkflowModuleAsyncOptions, type WorkflowOptionsFa
 export type { StallAction, WorkerOptions, WorkflowModuleOptions } from './workflow.options.js';
 
 export {
+  WorkflowAdminModule,
+  type WorkflowAdminAsyncOptions,
+  type WorkflowAdminOptionsFactory,
+} from './admin/workflow-admin.module.js';
+export type {
+  AdminAction,
+  AdminRun,
+  WorkflowAdminCallbacks,
+  WorkflowAdminOptions,
+  WorkflowAdminRoutes,
+} from './admin/admin.options.js';
+
+export {
   CancelIf,
   FanOut,
   OnException,

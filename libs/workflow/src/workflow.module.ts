@@ -13,6 +13,8 @@ import {
 import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { WorkflowAdminModule } from './admin/workflow-admin.module.js';
+import type { WorkflowAdminOptions } from './admin/admin.options.js';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { WorkflowEvent } from './model/workflow-event.entity.js';
@@ -23,6 +25,7 @@ import { LoggingErrorReporter } from './observe/error-reporter.js';
 import { Subjects } from './registry/subjects.js';
 import { WorkflowExplorer } from './registry/workflow.explorer.js';
 import type { Repositories } from './service/run-access.js';
+import { SERVICE_PARTS } from './service/service.parts.js';
 import { WorkflowService } from './service/workflow.service.js';
 import { Database } from './store/database.js';
 import { tablesOf, WorkflowEntities } from './store/tables.js';
@@ -50,6 +53,8 @@ export interface WorkflowModuleAsyncOptions extends Pick<ModuleMetadata, 'import
   connection?: string;
   /** As `healthPath` of `forRoot`: routes, too, must be known before the factory runs. */
   healthPath?: string;
+  /** As `admin` of `forRoot`, for the same reason. What comes from other providers goes to `WorkflowAdminModule.forRootAsync()`. */
+  admin?: WorkflowAdminOptions;
   inject?: FactoryProvider['inject'];
   useFactory?: (...args: any[]) => WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
   useClass?: Type<WorkflowOptionsFactory>;
@@ -90,7 +95,7 @@ export class WorkflowModule implements OnModuleInit {
 
   /** As `forRoot`, with options that come from other providers. */
   static forRootAsync(options: WorkflowModuleAsyncOptions): DynamicModule {
-    const { connection, healthPath, imports = [] } = assertAsyncOptions(options);
+    const { connection, healthPath, admin, imports = [] } = assertAsyncOptions(options);
     const settings: Provider = {
       provide: WORKFLOW_SETTINGS,
       inject: [RAW_OPTIONS],
@@ -108,18 +113,25 @@ export class WorkflowModule implements OnModuleInit {
               'useFactory: routes are known before the factory runs.',
           );
         }
+        if (given.admin !== undefined && given.admin !== admin) {
+          throw new WorkflowConfigurationError(
+            'WorkflowModule: the factory of forRootAsync returned "admin"; set it beside useFactory, or import WorkflowAdminModule.forRootAsync(): ' +
+              'routes are known before the factory runs.',
+          );
+        }
         return settingsOf({ ...given, ...(connection !== undefined && { connection }) });
       },
     };
     const known = settingsOf({
       ...(connection !== undefined && { connection }),
       ...(healthPath !== undefined && { healthPath }),
+      ...(admin !== undefined && { admin }),
     });
     return this.with(known, [settings, ...optionsProviders(options)], imports);
   }
 
   private static with(
-    { connection, healthPath }: Pick<WorkflowSettings, 'connection' | 'healthPath'>,
+    { connection, healthPath, admin }: Pick<WorkflowSettings, 'connection' | 'healthPath' | 'admin'>,
     providers: Provider[],
     imports: NonNullable<ModuleMetadata['imports']>,
   ): DynamicModule {
@@ -129,12 +141,13 @@ export class WorkflowModule implements OnModuleInit {
       imports: [
         ...imports,
         ...health.imports,
+        ...(admin ? [WorkflowAdminModule.forRoot(admin)] : []),
         DiscoveryModule,
         TypeOrmModule.forFeature([...WorkflowEntities], connection),
       ],
       controllers: health.controllers,
       providers: [...providers, ...engineProviders(connection), WorkflowRuntime, WorkflowHealthIndicator],
-      exports: [WorkflowService, WorkflowHealthIndicator, TypeOrmModule],
+      exports: [WorkflowService, WorkflowHealthIndicator, SERVICE_PARTS, TypeOrmModule],
     };
   }
 
@@ -196,6 +209,7 @@ function engineProviders(connection: string | undefined): Provider[] {
       inject: [Database, WorkflowExplorer, WORKFLOW_SETTINGS],
       useFactory: partsOf,
     },
+    { provide: SERVICE_PARTS, useExisting: ENGINE_PARTS },
     {
       provide: WorkflowService,
       inject: [

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { WorkflowAdminOptions } from './admin/admin.options.js';
 import { parseDuration, type Duration } from './definition/duration.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { nameProblem } from './model/names.js';
@@ -59,6 +60,8 @@ export interface WorkflowModuleOptions {
    * a guard: probes send no credentials, and it tells counts, ages and run ids only. Default: none; `WorkflowHealthIndicator` is there for your own.
    */
   healthPath?: string;
+  /** Imports `WorkflowAdminModule` with these options. Default: no API. */
+  admin?: WorkflowAdminOptions;
   /** The ambient transaction of nestjs-cls, typeorm-transactional or the like, joined where no `manager` is given. */
   transaction?: () => EntityManager | undefined;
   /** Is told of each failed attempt. Default: Nest's logger. */
@@ -80,6 +83,7 @@ export interface WorkflowSettings {
   readonly appRevision: string | null;
   readonly worker: WorkerSettings | false;
   readonly healthPath: string | undefined;
+  readonly admin: WorkflowAdminOptions | undefined;
   readonly transaction: (() => EntityManager | undefined) | undefined;
   readonly errorReporter: ErrorReporter | undefined;
 }
@@ -123,6 +127,8 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
     appRevision: check.optional('appRevision', check.text) ?? revisionOf(process.env),
     worker: workerOf(check, options.worker),
     healthPath: check.optional('healthPath', check.path),
+    // Checked by the module it is for.
+    admin: options.admin,
     transaction: check.optional('transaction', check.callable) as WorkflowSettings['transaction'],
     errorReporter: check.optional('errorReporter', check.reporter) as ErrorReporter | undefined,
   };
@@ -144,7 +150,7 @@ function isObject(value: unknown): value is object {
 
 const KEYS = [
   'connection', 'queue', 'retention', 'sweepInterval', 'stallThreshold', 'stallAction', 'maxPayloadSize',
-  'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'healthPath', 'transaction', 'errorReporter',
+  'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'healthPath', 'admin', 'transaction', 'errorReporter',
 ]; // prettier-ignore
 
 /** A longer timer of Node's fires at once. */

@@ -6,9 +6,10 @@ import { WorkflowEvent } from '../model/workflow-event.entity.js';
 import { WorkflowRun } from '../model/workflow-run.entity.js';
 import { WorkflowSignal } from '../model/workflow-signal.entity.js';
 import { WorkflowStep } from '../model/workflow-step.entity.js';
+import type { Verb } from '../model/states.js';
 import type { RunRow } from '../store/run.js';
 import { ongoingRunOf } from '../store/start.js';
-import { authorOf, lockTimeoutOf, type Author, type VerbOptions } from '../transition/by.js';
+import { authorOf, lockTimeoutOf, type Author, type ExpectingOptions } from '../transition/by.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
 import * as verbs from '../transition/verbs.js';
 import type { ServiceParts } from './service.parts.js';
@@ -61,26 +62,26 @@ export class RunAccess {
     this.signaller = new Signaller(parts);
   }
 
-  pause(id: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => verbs.pause(locked, by));
+  pause(id: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('pause', id, options, (locked, by) => verbs.pause(locked, by));
   }
 
-  resume(id: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => {
+  resume(id: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('resume', id, options, (locked, by) => {
       verbs.assertLegal('resume', locked.run);
       return verbs.resume(locked, by, this.definitionOf(locked), this.defaults);
     });
   }
 
-  resumeAt(id: string, step: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => {
+  resumeAt(id: string, step: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('resume_at', id, options, (locked, by) => {
       verbs.assertLegal('resume_at', locked.run);
       return verbs.resumeAt(locked, by, this.definitionOf(locked), step, this.defaults);
     });
   }
 
-  skip(id: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => {
+  skip(id: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('skip', id, options, (locked, by) => {
       verbs.assertLegal('skip', locked.run);
       return verbs.skip(locked, by, this.definitionOf(locked), this.defaults);
     });
@@ -91,7 +92,7 @@ export class RunAccess {
     id: string,
     signal: string | SignalDefinition,
     payload: unknown,
-    options: SignalOptions,
+    options: SignalOptions & ExpectingOptions,
   ): Promise<{ signal: DeliveredSignal; run: RunRow }> {
     const delivery = await this.signaller.prepare(signal, payload, options);
     const delivered = await this.deliver(this.existing(id), delivery, options);
@@ -114,37 +115,38 @@ export class RunAccess {
     return delivered ? deliveredSignal(delivered) : null;
   }
 
-  private async deliver(id: string, delivery: Delivery, options: SignalOptions): Promise<Delivered> {
+  private async deliver(id: string, delivery: Delivery, options: ExpectingOptions): Promise<Delivered> {
     const { database } = this.parts;
     const lockTimeout = lockTimeoutOf(options);
+    // What is expected of the run is asked under its lock.
     const woken =
-      lockTimeout === undefined
+      lockTimeout === undefined && options.expectedStatus === undefined
         ? await database.single(options.manager, (transaction) => this.signaller.wake(transaction, id, delivery))
         : undefined;
     return (
       woken ??
-      database.within(options.manager, (transaction) => this.signaller.deliver(transaction, id, delivery, lockTimeout))
+      database.within(options.manager, (transaction) => this.signaller.deliver(transaction, id, delivery, options))
     );
   }
 
-  cancel(id: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => verbs.cancel(locked, by));
+  cancel(id: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('cancel', id, options, (locked, by) => verbs.cancel(locked, by));
   }
 
-  runNow(id: string, options: VerbOptions): Promise<RunRow> {
-    return this.change(id, options, (locked, by) => verbs.runNow(locked, by));
+  runNow(id: string, options: ExpectingOptions): Promise<RunRow> {
+    return this.change('run_now', id, options, (locked, by) => verbs.runNow(locked, by));
   }
 
-  async reschedule(id: string, date: Date, options: VerbOptions): Promise<RunRow> {
+  async reschedule(id: string, date: Date, options: ExpectingOptions): Promise<RunRow> {
     if (!(date instanceof Date) || Number.isNaN(date.getTime()) || date > LATEST || date.getTime() < 0) {
       throw new PayloadValidationError(
         `reschedule takes a Date between 1970 and 9999; given: ${date instanceof Date ? 'an invalid or far-off Date' : String(date)}.`,
       );
     }
-    return this.change(id, options, (locked, by) => verbs.reschedule(locked, by, date));
+    return this.change('reschedule', id, options, (locked, by) => verbs.reschedule(locked, by, date));
   }
 
-  async rerun(id: string, options: VerbOptions): Promise<WorkflowHandle> {
+  async rerun(id: string, options: ExpectingOptions): Promise<WorkflowHandle> {
     const by = authorOf(options);
     return this.starter.rerun(this.existing(id), by, options);
   }
@@ -197,8 +199,9 @@ export class RunAccess {
   }
 
   private async change(
+    verb: Verb,
     id: string,
-    options: VerbOptions,
+    options: ExpectingOptions,
     decide: (locked: LockedRun, by: Author) => Move,
   ): Promise<RunRow> {
     const by = authorOf(options);
@@ -207,7 +210,10 @@ export class RunAccess {
       changeRun(
         transaction,
         this.existing(id),
-        (locked) => decide(locked, by),
+        (locked) => {
+          verbs.assertExpected(verb, locked.run, options.expectedStatus);
+          return decide(locked, by);
+        },
         lockTimeout === undefined ? {} : { lockTimeout },
       ),
     );

@@ -11,3 +11,6 @@ export interface ServiceParts {
   readonly subjects: Subjects;
   readonly settings: WorkflowSettings;
 }
+
+/** Injection token, for the rooms over `service/`: REST and MCP. */
+export const SERVICE_PARTS = Symbol('WORKFLOW_SERVICE_PARTS');

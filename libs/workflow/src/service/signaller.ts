@@ -11,7 +11,7 @@ import { sqlStateOf } from '../store/database.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal, insertSignal, recordDuplicate, signalByKey, wake, type SignalRow } from '../store/signals.js';
 import type { Transaction } from '../store/transaction.js';
-import { authorOf, type VerbOptions } from '../transition/by.js';
+import { authorOf, lockTimeoutOf, type ExpectingOptions, type VerbOptions } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
 import * as verbs from '../transition/verbs.js';
 import type { ServiceParts } from './service.parts.js';
@@ -99,10 +99,10 @@ export class Signaller {
     transaction: Transaction,
     workflowId: string,
     delivery: Delivery,
-    lockTimeout: number | undefined,
+    options: ExpectingOptions,
   ): Promise<Delivered> {
     const { connection } = transaction;
-    const run = await lockRun(connection, workflowId, lockTimeout);
+    const run = await lockRun(connection, workflowId, lockTimeoutOf(options));
     if (!run) throw verbs.notFound(workflowId);
     const { idempotencyKey: key } = delivery;
     const known = key === null ? undefined : await signalByKey(connection, workflowId, key);
@@ -111,6 +111,8 @@ export class Signaller {
       const payload = await this.load(known.payload, connection.manager);
       return told(transaction, { signal: known, payload, duplicate: true, run });
     }
+    // After the look for its key: the first delivery may have been what changed the status.
+    verbs.assertExpected('signal', run, options.expectedStatus);
     if (!isLegal('signal', run.status)) throw this.notOngoing(run);
     const definition = this.parts.registry.require(run.workflow_class);
     const row = await currentRow(connection, run);

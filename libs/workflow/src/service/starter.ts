@@ -12,7 +12,7 @@ import { lockRun, type RunRow } from '../store/run.js';
 import { checkSchema } from '../store/schema-check.js';
 import type { NewRun, StartOf } from '../store/start.js';
 import type { Transaction } from '../store/transaction.js';
-import { authorOf, lockTimeoutOf, type Author, type VerbOptions } from '../transition/by.js';
+import { authorOf, lockTimeoutOf, type Author, type ExpectingOptions } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
 import { scheduleAfter } from '../transition/schedule-of.js';
 import { startRuns, type Started } from '../transition/start.js';
@@ -91,7 +91,7 @@ export class Starter {
   }
 
   /** A new run with the subject and arguments of one that ended. */
-  async rerun(id: string, by: Author, options: VerbOptions): Promise<WorkflowHandle> {
+  async rerun(id: string, by: Author, options: ExpectingOptions): Promise<WorkflowHandle> {
     const joined = this.parts.database.managerOf(options.manager);
     return this.parts.database.within(joined, (transaction) =>
       transaction.savepoint(() => this.rerunWithin(transaction, id, by, options, joined)),
@@ -102,11 +102,12 @@ export class Starter {
     transaction: Transaction,
     id: string,
     by: Author,
-    options: VerbOptions,
+    options: ExpectingOptions,
     joined: EntityManager | undefined,
   ): Promise<WorkflowHandle> {
     const old = await lockRun(transaction.connection, id, lockTimeoutOf(options));
     if (!old) throw verbs.notFound(id);
+    verbs.assertExpected('rerun', old, options.expectedStatus);
     verbs.assertLegal('rerun', old);
     const definition = this.parts.registry.require(old.workflow_class);
     const run: NewRun = {

@@ -49,7 +49,8 @@ type ArgsOption<Args> = Record<string, never> extends Args ? { args?: Args } : {
 @Injectable()
 export class WorkflowService {
   private readonly starter: Starter;
-  private readonly access: RunAccess;
+  /** @internal What REST and MCP act through: it can be told which status to expect. */
+  readonly access: RunAccess;
 
   /** @internal */
   constructor(

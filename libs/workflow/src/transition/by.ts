@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
+import type { RunStatus } from '../model/states.js';
 
 /** Who does it and why: stands on the audit trail. */
 export interface By {
@@ -16,6 +17,12 @@ export interface VerbOptions extends By {
   readonly manager?: EntityManager;
   /** Milliseconds to wait for whoever holds the run, at most; then `LockTimeoutError`. Default: as long as it takes. */
   readonly lockTimeout?: number;
+}
+
+/** How REST and MCP call a verb: for a run as somebody saw it, or not at all. */
+export interface ExpectingOptions extends VerbOptions {
+  /** The status that the run has to have once its lock is held; else `InvalidTransitionError`, and nothing is done. */
+  readonly expectedStatus?: RunStatus | undefined;
 }
 
 /** As it is written on events. */

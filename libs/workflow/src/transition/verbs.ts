@@ -172,6 +172,19 @@ export function assertLegal(verb: Verb, run: { id: string; status: RunStatus }):
   throw new Refusal(message, verb, run.status, allowed);
 }
 
+/** Asked of a locked run: whoever called the verb saw it in this status, and decided by that. */
+export function assertExpected(verb: Verb, run: { id: string; status: RunStatus }, expected?: RunStatus): void {
+  if (expected === undefined || run.status === expected) return;
+  const allowed = availableActions(run.status);
+  throw new InvalidTransitionError(
+    `Workflow ${run.id} is ${run.status}, not ${expected} as "${verb}" expected it to be. Nothing was done. ` +
+      `Now allowed: ${allowed.join(', ')}.`,
+    verb,
+    run.status,
+    allowed,
+  );
+}
+
 export function notFound(id: unknown): WorkflowNotFoundError {
   return new WorkflowNotFoundError(
     `There is no workflow ${shown(id)}: it was never started here, its transaction has not ` +
