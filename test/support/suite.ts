@@ -159,7 +159,7 @@ export function workflowSuite(): Suite {
 }
 
 /** Keeps a test run's output readable: a warning or an error is news, the rest is not. */
-class WarningsOnly implements LoggerService {
+export class WarningsOnly implements LoggerService {
   log(): void {}
   warn(message: unknown): void {
     if (process.env.DEBUG_TESTS) console.warn(message);
