@@ -47,7 +47,7 @@ module.exports = {
         path: src,
         pathNot: [
           ...Object.keys(below).map(place),
-          `${src}(errors|index|workflow\\.health|workflow\\.module|workflow\\.options|workflow\\.runtime)(\\.spec)?\\.ts$`,
+          `${src}(errors|index|workflow\\.health|workflow\\.metrics|workflow\\.module|workflow\\.options|workflow\\.runtime)(\\.spec)?\\.ts$`,
         ],
       },
     },

@@ -34,7 +34,7 @@ export interface TestApp {
 }
 
 export interface Suite {
-  /** Boots an application; it is closed after the test. Polls every 50 ms unless told otherwise. */
+  /** Boots an application; it is closed after the test. Polls every 50 ms, and counts nothing, unless told otherwise. */
   readonly boot: (providers: Provider[], options?: BootOptions) => Promise<TestApp>;
   readonly database: TestDatabase;
   /** Rows of plain SQL, on a connection of the suite's own. */
@@ -95,6 +95,7 @@ export function workflowSuite(): Suite {
           }),
           WorkflowModule.forRoot({
             errorReporter: { report: (error, context) => void reported.push({ error, context }) },
+            metrics: false,
             ...options,
             ...(options.worker !== false && { worker: { pollInterval: 50, ...options.worker } }),
           }),
@@ -158,7 +159,7 @@ export function workflowSuite(): Suite {
 }
 
 /** Keeps a test run's output readable: a warning or an error is news, the rest is not. */
-class WarningsOnly implements LoggerService {
+export class WarningsOnly implements LoggerService {
   log(): void {}
   warn(message: unknown): void {
     if (process.env.DEBUG_TESTS) console.warn(message);

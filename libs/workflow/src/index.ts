@@ -80,5 +80,11 @@ export {
   type WorkflowStepMessage,
 } from './observe/channels.js';
 export type { ErrorContext, ErrorReporter } from './observe/error-reporter.js';
+export type {
+  MetricsOptions,
+  OpenTelemetryOptions,
+  PrometheusMetricsOptions,
+  StatsDClient,
+} from './observe/metrics-options.js';
 
 export * from './errors.js';

@@ -39,6 +39,7 @@ import {
   type WorkflowSettings,
 } from './workflow.options.js';
 import { healthEndpoint, WorkflowHealthIndicator } from './workflow.health.js';
+import { WorkflowMetrics } from './workflow.metrics.js';
 import { DISPATCHER_MODES, WAKEUP, WorkflowRuntime } from './workflow.runtime.js';
 import { workflowLogger } from './observe/log.js';
 
@@ -146,7 +147,13 @@ export class WorkflowModule implements OnModuleInit {
         TypeOrmModule.forFeature([...WorkflowEntities], connection),
       ],
       controllers: health.controllers,
-      providers: [...providers, ...engineProviders(connection), WorkflowRuntime, WorkflowHealthIndicator],
+      providers: [
+        ...providers,
+        ...engineProviders(connection),
+        WorkflowMetrics,
+        WorkflowRuntime,
+        WorkflowHealthIndicator,
+      ],
       exports: [WorkflowService, WorkflowHealthIndicator, SERVICE_PARTS, TypeOrmModule],
     };
   }

@@ -4,6 +4,7 @@ import { parseDuration, type Duration } from './definition/duration.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { nameProblem } from './model/names.js';
 import type { ErrorReporter } from './observe/error-reporter.js';
+import type { MetricsOptions, MetricsSettings, OpenTelemetryOptions, StatsDClient } from './observe/metrics-options.js';
 
 /** What to do with a step that was declared stalled. */
 export type StallAction = 'pause' | 'reattempt' | 'cancel';
@@ -66,6 +67,8 @@ export interface WorkflowModuleOptions {
   transaction?: () => EntityManager | undefined;
   /** Is told of each failed attempt. Default: Nest's logger. */
   errorReporter?: ErrorReporter;
+  /** Where what happens is counted. Default: Prometheus, when `@willsoto/nestjs-prometheus` and `prom-client` are installed. False: nowhere. */
+  metrics?: MetricsOptions | false;
 }
 
 /** Checked and complete. Durations are in milliseconds. */
@@ -86,6 +89,7 @@ export interface WorkflowSettings {
   readonly admin: WorkflowAdminOptions | undefined;
   readonly transaction: (() => EntityManager | undefined) | undefined;
   readonly errorReporter: ErrorReporter | undefined;
+  readonly metrics: MetricsSettings | false;
 }
 
 export interface WorkerSettings {
@@ -131,6 +135,7 @@ export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSetting
     admin: options.admin,
     transaction: check.optional('transaction', check.callable) as WorkflowSettings['transaction'],
     errorReporter: check.optional('errorReporter', check.reporter) as ErrorReporter | undefined,
+    metrics: metricsOf(check, options.metrics),
   };
   check.nothingElse(KEYS);
   return settings;
@@ -151,6 +156,7 @@ function isObject(value: unknown): value is object {
 const KEYS = [
   'connection', 'queue', 'retention', 'sweepInterval', 'stallThreshold', 'stallAction', 'maxPayloadSize',
   'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'healthPath', 'admin', 'transaction', 'errorReporter',
+  'metrics',
 ]; // prettier-ignore
 
 /** A longer timer of Node's fires at once. */
@@ -175,6 +181,46 @@ function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): Worke
   };
   check.nothingElse(WORKER_KEYS);
   return settings;
+}
+
+const METRICS_KEYS = ['prometheus', 'statsd', 'openTelemetry', 'gaugeInterval'];
+
+function metricsOf(parent: Checks, given: WorkflowModuleOptions['metrics']): MetricsSettings | false {
+  if (given === false) return false;
+  if (given !== undefined && !isObject(given)) throw parent.wrong('metrics', given, 'false, or an object of options');
+  const { prometheus, openTelemetry, gaugeInterval } = given ?? {};
+  const check = new Checks((given ?? {}) as Record<string, unknown>, 'metrics.');
+  const settings: MetricsSettings = {
+    prometheus:
+      (isObject(prometheus) || (check.optional('prometheus', check.booleanOrObject) as boolean | undefined)) ??
+      'if there',
+    buckets: bucketsOf(prometheus),
+    statsd:
+      (check.optional('statsd', check.having('increment', 'timing', 'gauge')) as StatsDClient | undefined) ?? null,
+    openTelemetry: openTelemetryOf(check, openTelemetry),
+    gaugeInterval: gaugeInterval === null ? null : check.duration('gaugeInterval', '10s', 1, LONGEST_TIMER),
+  };
+  check.nothingElse(METRICS_KEYS);
+  return settings;
+}
+
+function bucketsOf(prometheus: MetricsOptions['prometheus']): readonly number[] | null {
+  if (!isObject(prometheus)) return null;
+  const check = new Checks(prometheus as Record<string, unknown>, 'metrics.prometheus.');
+  const buckets = check.optional('buckets', check.ascending) ?? null;
+  check.nothingElse(['buckets']);
+  return buckets;
+}
+
+function openTelemetryOf(parent: Checks, given: MetricsOptions['openTelemetry']): OpenTelemetryOptions | false {
+  const value = parent.optional('openTelemetry', parent.booleanOrObject) ?? false;
+  if (typeof value === 'boolean') return value && {};
+  const check = new Checks(value as Record<string, unknown>, 'metrics.openTelemetry.');
+  for (const what of ['metrics', 'traces']) check.optional(what, check.boolean);
+  check.optional('meterProvider', check.having('getMeter'));
+  check.optional('tracerProvider', check.having('getTracer'));
+  check.nothingElse(['metrics', 'traces', 'meterProvider', 'tracerProvider']);
+  return given as OpenTelemetryOptions;
 }
 
 function revisionOf(environment: NodeJS.ProcessEnv): string | null {
@@ -255,6 +301,28 @@ class Checks {
     typeof value === 'boolean' || (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value))
       ? { value }
       : { allowed: 'true, false, or a postgres:// URL' };
+
+  boolean = (value: unknown): Parsed<boolean> =>
+    typeof value === 'boolean' ? { value } : { allowed: 'true or false' };
+
+  booleanOrObject = (value: unknown): Parsed<boolean | object> =>
+    typeof value === 'boolean' || isObject(value)
+      ? { value }
+      : { allowed: 'true, false, or an object of its settings' };
+
+  ascending = (value: unknown): Parsed<readonly number[]> =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((one, at) => Number.isFinite(one) && one > (at ? value[at - 1] : 0))
+      ? { value: [...(value as number[])] }
+      : { allowed: 'a list of seconds over 0, in ascending order' };
+
+  having =
+    (...methods: readonly string[]) =>
+    (value: unknown): Parsed<unknown> =>
+      methods.every((method) => typeof (value as Record<string, unknown> | null)?.[method] === 'function')
+        ? { value }
+        : { allowed: `an object with ${methods.map((method) => `${method}()`).join(', ')}` };
 
   callable = (value: unknown): Parsed<unknown> =>
     typeof value === 'function' ? { value } : { allowed: 'a function that returns an EntityManager or undefined' };

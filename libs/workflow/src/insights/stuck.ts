@@ -59,7 +59,8 @@ function ago(ms: string): string {
  * filter all ask this one, so that they count the same runs.
  *
  * Each part is read from a partial index of what it asks for: paused runs; the due rows at the head of each lane (a loose walk finds the lanes); waits
- * without a deadline, oldest first. A wait with a deadline is never stuck.
+ * without a deadline, oldest first. A wait with a deadline is never stuck. The lanes' walk is kept by `offset 0`, and by asking for the
+ * members' index and not their parent, which the index of all open rows would fit: with a million rows scheduled ahead that one is read whole.
  *
  * @param place the first of its three parameters: `stallThreshold` and `waitingVisibilityThreshold` in milliseconds, and a class or null
  */
@@ -91,7 +92,8 @@ select w.id, w.workflow_class, due.step_name, 'overdue', null, null, due.availab
 from lane cross join lateral (
   select s.workflow_id, s.step_name, s.available_at from ${t.steps} s
   where s.status = 'scheduled' and s.queue = lane.queue and s.priority = lane.priority
-    and s.available_at < ${ago(stall)} and s.parent_step_id is null) due
+    and s.available_at < ${ago(stall)} and s.member_index = -1
+  offset 0) due
 join ${t.runs} w on w.id = due.workflow_id
 where w.status = 'ready' and ${ofClass}
 union all
