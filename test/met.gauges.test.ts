@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { onWorkflowMessage, Step, Workflow, WorkflowOf, type WorkflowGaugeMessage } from 'nestjs-pg-workflows';
+import { DataSource } from 'typeorm';
 import { GAUGES } from '../libs/workflow/src/observe/metric-catalog';
 import { captureLog } from './support/log';
 import { fanning, fanScript, Task } from './support/fan';
@@ -19,6 +20,8 @@ class Unserved extends WorkflowOf<null, { wait: boolean }> {
 }
 
 const NAMES = Object.keys(GAUGES);
+const READERS = `
+  select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%signal_waits%'`;
 const UNREAD = /The gauges could not be read/;
 
 describe('gauges', () => {
@@ -157,7 +160,7 @@ describe('gauges', () => {
     expect(new Set(heard.map(({ name }) => name))).toEqual(new Set(NAMES));
   });
 
-  test('MET-06 what cannot be read keeps its number and is said once', async () => {
+  test('MET-06 what cannot be read keeps its number and is said once; a scrape waits for no reading', async () => {
     const log = captureLog();
     const app = await boot([Scripted], { worker: false });
     const run = await app.workflows.start(Scripted, script({}));
@@ -169,6 +172,14 @@ describe('gauges', () => {
     await eventually(() => log.saying(UNREAD).length > 0, 'it is said');
     expect(runsOf(await app.scrape(), 'Scripted')).toEqual(expected);
     await sql('alter table workflow_steps rename column hidden to member_index');
+
+    const own = await new DataSource({ type: 'postgres', url: suite.database.url }).initialize();
+    await own.transaction(async (manager) => {
+      await manager.query('lock table workflow_steps in access exclusive mode');
+      await eventually(async () => (await sql(READERS)).length > 0, 'a reading waits for the table');
+      expect(runsOf(await app.scrape(), 'Scripted')).toEqual(expected);
+    });
+    await own.destroy();
 
     await run.cancel();
     await untilRuns(app, 'Scripted', []);

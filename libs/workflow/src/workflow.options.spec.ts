@@ -51,6 +51,7 @@ describe('settings', () => {
       },
       transaction: undefined,
       errorReporter: undefined,
+      metrics: { prometheus: 'if there', buckets: null, statsd: null, openTelemetry: false, gaugeInterval: 10_000 },
     };
     expect(settingsOf()).toEqual(defaults);
     expect(settingsOf({ worker: {} })).toEqual(defaults);
@@ -60,6 +61,7 @@ describe('settings', () => {
   test('DEF-20 what is given replaces the default, durations as milliseconds or text', () => {
     const transaction = () => undefined;
     const errorReporter = { report: () => undefined };
+    const statsd = { increment: () => undefined, timing: () => undefined, gauge: () => undefined };
     expect(
       settingsOf({
         connection: 'flows',
@@ -84,6 +86,12 @@ describe('settings', () => {
         },
         transaction,
         errorReporter,
+        metrics: {
+          prometheus: { buckets: [1, 60] },
+          statsd,
+          openTelemetry: { traces: false },
+          gaugeInterval: '1 minute',
+        },
       }),
     ).toEqual({
       connection: 'flows',
@@ -108,7 +116,18 @@ describe('settings', () => {
       },
       transaction,
       errorReporter,
+      metrics: {
+        prometheus: true,
+        buckets: [1, 60],
+        statsd,
+        openTelemetry: { traces: false },
+        gaugeInterval: 60_000,
+      },
     });
+    expect(settingsOf({ metrics: false }).metrics).toBe(false);
+    expect(
+      settingsOf({ metrics: { prometheus: false, openTelemetry: true, gaugeInterval: null } }).metrics,
+    ).toMatchObject({ prometheus: false, openTelemetry: {}, gaugeInterval: null });
     expect(settingsOf({ worker: false }).worker).toBe(false);
     expect(settingsOf({ worker: { listen: false } }).worker).toMatchObject({ listen: false });
   });
@@ -172,9 +191,20 @@ describe('settings', () => {
     ['errorReporter', () => undefined, '', /object with a method report/],
     ['errorReporter', {}, 'an object', /object with a method report/],
     ['errorReporter', null, 'null', /object with a method report/],
+    ['metrics', true, 'true', /false, or an object/],
+    ['metrics', null, 'null', /false, or an object/],
+    ['metrics.prometheus', 'yes', '"yes"', /true, false, or an object/],
+    ['metrics.prometheus.buckets', [], '[]', /seconds over 0, in ascending order/],
+    ['metrics.prometheus.buckets', [5, 1], '[5, 1]', /ascending/],
+    ['metrics.prometheus.buckets', [0, 1], '[0, 1]', /over 0/],
+    ['metrics.statsd', { increment: () => undefined }, 'an object', /increment\(\), timing\(\), gauge\(\)/],
+    ['metrics.statsd', null, 'null', /increment\(\)/],
+    ['metrics.openTelemetry', 1, '1', /true, false, or an object/],
+    ['metrics.openTelemetry.traces', 'on', '"on"', /true or false/],
+    ['metrics.openTelemetry.meterProvider', {}, 'an object', /getMeter\(\)/],
+    ['metrics.gaugeInterval', 0, '0', /duration of at least 1 ms/],
   ])('DEF-20 %s = %p is refused', (option, value, shown, allowed) => {
-    const [outer, inner] = option.split('.') as [string, string?];
-    const { message } = refused(inner ? { worker: { [inner]: value } } : { [outer]: value });
+    const { message } = refused(option.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value));
     expect(message).toContain(`"${option}"`);
     expect(message).toContain(shown);
     expect(message).toMatch(allowed);
@@ -194,6 +224,7 @@ describe('settings', () => {
   test('DEF-20 an option that does not exist is refused, and those that do are named', () => {
     expect(refused({ qeue: 'mail' }).message).toMatch(/no option "qeue".* queue, /);
     expect(refused({ worker: { quues: ['mail'] } }).message).toMatch(/no option "worker\.quues".*worker\.queues/);
+    expect(refused({ metrics: { otel: true } }).message).toMatch(/no option "metrics\.otel".*metrics\.openTelemetry/);
   });
 
   test.each([[null], ['default'], [7], [['queue']]])('DEF-20 %p in the place of the options is refused', (options) => {
