@@ -11,6 +11,7 @@ import { ModuleRef } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { Gauges } from './insights/gauges.js';
+import { readSnapshot } from './insights/snapshot.js';
 import { isHeard, publish } from './observe/channels.js';
 import { STEP_DURATION_BUCKETS } from './observe/metric-catalog.js';
 import { feed, startAtZero, type MetricSink, type SinkKind } from './observe/metrics.js';
@@ -27,8 +28,6 @@ import { monotonic } from './worker/monotonic.js';
 const GAUGES_NAME = 'workflow-gauges';
 /** Reading the gauges takes at most one part in so many of the time. */
 const GAUGES_FOR_TIMES = 50;
-/** With many millions of open rows it takes seconds. Nobody waits for it. */
-const GAUGES_ANSWER_MS = 120_000;
 /** A stop waits so long for gauges that are being read. */
 const STOP_MS = 1_000;
 
@@ -55,6 +54,8 @@ export class WorkflowMetrics
   private readBy: Connection | undefined;
   /** When they may be read again (`monotonic()`). */
   private dueAt = -Infinity;
+  /** Milliseconds that the last reading took. */
+  private took = Infinity;
   private failing = false;
 
   constructor(
@@ -106,7 +107,10 @@ export class WorkflowMetrics
     this.reading = this.readAndTell()
       .catch((error: unknown) => this.tellFailure(error))
       .finally(() => {
-        this.dueAt = monotonic() + (monotonic() - begun) * GAUGES_FOR_TIMES;
+        const now = monotonic();
+        // The shorter of two: one that waited for a lock says nothing of what they cost.
+        this.dueAt = now + Math.min(this.took, now - begun) * GAUGES_FOR_TIMES;
+        this.took = now - begun;
         this.reading = undefined;
         this.readBy = undefined;
       });
@@ -114,10 +118,10 @@ export class WorkflowMetrics
   }
 
   private async readAndTell(): Promise<void> {
-    const read = await this.parts.database.connect((connection) => {
+    const read = await readSnapshot(this.parts.database, (connection) => {
       this.readBy = connection;
       return this.gauges!.read(connection);
-    }, GAUGES_ANSWER_MS);
+    });
     this.failing = false;
     if (!this.stopped) for (const gauge of read) publish('workflow.gauge', gauge);
   }

@@ -3,6 +3,8 @@ import type { WorkflowGaugeMessage } from '../observe/channels.js';
 import type { Connection } from '../store/connection.js';
 import type { Tables } from '../store/statement.js';
 import { STUCK_REASONS, stuckParameters, stuckRuns, type StuckThresholds } from './stuck.js';
+import { queuesOf } from './summary.js';
+import type { QueueView } from './views.js';
 
 const STATUSES = ['ready', 'performing', 'waiting', 'paused'] as const satisfies readonly RunStatus[];
 type OngoingStatus = (typeof STATUSES)[number];
@@ -49,32 +51,6 @@ interface StuckCount {
 const stuckCounts = (t: Tables) => `
 select workflow_class, reason, count(*)::float8 as runs from (${stuckRuns(t, 1)}) stuck group by workflow_class, reason`;
 
-/** A queue, what is due in it and not taken (members of fan-outs too), and for how long the oldest of that has been. */
-interface QueueCount {
-  readonly queue: string;
-  readonly depth: number;
-  readonly oldest_due_seconds: number;
-}
-
-/** A loose walk over the claim index finds the lanes; in each the due rows are counted, and no later one is read. */
-const queueCounts = (t: Tables) => `
-with recursive lane(queue, priority) as (
-  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
-   order by s.queue, s.priority limit 1)
-  union all
-  select next.queue, next.priority from lane cross join lateral (
-    select s.queue, s.priority from ${t.steps} s
-    where s.status = 'scheduled' and s.available_at is not null and (s.queue, s.priority) > (lane.queue, lane.priority)
-    order by s.queue, s.priority limit 1) next
-)
-select queue, sum(due.rows)::float8 as depth,
-       coalesce(extract(epoch from statement_timestamp() - min(due.oldest)), 0)::float8 as oldest_due_seconds
-from (select queue, priority from lane limit 1000) lane cross join lateral (
-  select count(*) as rows, min(s.available_at) as oldest from ${t.steps} s
-  where s.status = 'scheduled' and s.queue = lane.queue and s.priority = lane.priority
-    and s.available_at <= statement_timestamp()) due
-group by queue`;
-
 /**
  * The gauges, as the tables have them. What was told once is told again each time, as 0 when it has fallen to nothing: a series that is
  * no longer told keeps its last number.
@@ -94,11 +70,16 @@ export class Gauges {
     for (const queue of known.queues) queueGauges({ queue, depth: 0, oldest_due_seconds: 0 }).forEach(this.keep);
   }
 
-  /** Three statements, each planned for the tables as they are: it is asked for seldom, and they may have grown. */
+  /**
+   * Three statements, each planned for the tables as they are: it is asked for seldom, and they may have grown. Compiling them (JIT) would take longer than they do.
+   *
+   * @param connection in a transaction, so that they are of one moment
+   */
   async read(connection: Connection): Promise<readonly WorkflowGaugeMessage[]> {
+    await connection.command('set local jit = off');
     const runs = await connection.ask<RunCount>(runCounts, []);
     const stuck = await connection.ask<StuckCount>(stuckCounts, stuckParameters(this.thresholds));
-    const queues = await connection.ask<QueueCount>(queueCounts, []);
+    const queues = await queuesOf(connection);
     for (const [key, gauge] of this.told) this.told.set(key, { ...gauge, value: 0 });
     for (const run of runs)
       for (const status of STATUSES) this.keep(runsGauge(run.workflow_class, status, run[status]));
@@ -120,7 +101,7 @@ function stuckGauge(workflowClass: string, reason: string, value: number): Workf
   return { name: 'workflows_stuck', labels: { workflow_class: workflowClass, reason }, value };
 }
 
-function queueGauges({ queue, depth, oldest_due_seconds }: QueueCount): WorkflowGaugeMessage[] {
+function queueGauges({ queue, depth, oldest_due_seconds }: QueueView): WorkflowGaugeMessage[] {
   return [
     { name: 'workflow_queue_depth', labels: { queue }, value: depth },
     { name: 'workflow_queue_oldest_due_seconds', labels: { queue }, value: oldest_due_seconds },

@@ -58,7 +58,7 @@ function statuses(connection: Connection): Promise<Counted<Ongoing>[]> {
 }
 
 /** Lane by lane, and of each only the rows that are due: however many lie in the future, they are not read. */
-function queuesOf(connection: Connection): Promise<QueueView[]> {
+export function queuesOf(connection: Connection): Promise<QueueView[]> {
   return connection.ask(
     (t) => `with recursive lane(queue, priority) as (
   (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
