@@ -17,7 +17,7 @@ import { STEP_DURATION_BUCKETS } from './observe/metric-catalog.js';
 import { feed, startAtZero, type MetricSink, type SinkKind } from './observe/metrics.js';
 import type { MetricsSettings } from './observe/metrics-options.js';
 import { openTelemetrySink, type OpenTelemetryApi } from './observe/opentelemetry.js';
-import { loadPeer, loadPeerIfThere } from './observe/optional-peer.js';
+import { ifThere, PEERS, required } from './observe/optional-peer.js';
 import { prometheusSink, type NestPrometheus } from './observe/prometheus.js';
 import { statsDSink } from './observe/statsd.js';
 import type { Connection } from './store/connection.js';
@@ -30,14 +30,6 @@ const GAUGES_NAME = 'workflow-gauges';
 const GAUGES_FOR_TIMES = 50;
 /** A stop waits so long for gauges that are being read. */
 const STOP_MS = 1_000;
-
-// Optional peers: loaded only when they are to be used.
-/* eslint-disable @typescript-eslint/no-require-imports */
-const PEERS = {
-  prometheus: () => require('@willsoto/nestjs-prometheus') as unknown,
-  openTelemetry: () => require('@opentelemetry/api') as unknown,
-};
-/* eslint-enable @typescript-eslint/no-require-imports */
 
 /** Feeds the backends that the option `metrics` names with what is told on the channels, and reads the gauges. */
 @Injectable()
@@ -140,7 +132,7 @@ export class WorkflowMetrics
     if (prometheus) sinks.push(['prometheus', prometheusSink(prometheus, buckets, this.find)]);
     if (statsd) sinks.push(['statsd', statsDSink(statsd)]);
     if (openTelemetry) {
-      const api = loadPeer<OpenTelemetryApi>(PEERS.openTelemetry, '@opentelemetry/api', 'metrics.openTelemetry');
+      const api = required<OpenTelemetryApi>(PEERS.openTelemetry(), '@opentelemetry/api', 'metrics.openTelemetry');
       sinks.push(['opentelemetry', openTelemetrySink(api, openTelemetry, buckets)]);
     }
     return sinks;
@@ -163,6 +155,6 @@ export class WorkflowMetrics
 
 function nestPrometheus({ prometheus }: MetricsSettings): NestPrometheus | null {
   if (prometheus === false) return null;
-  if (prometheus === 'if there') return loadPeerIfThere<NestPrometheus>(PEERS.prometheus);
-  return loadPeer(PEERS.prometheus, '@willsoto/nestjs-prometheus prom-client', 'metrics.prometheus');
+  if (prometheus === 'if there') return ifThere<NestPrometheus>(PEERS.prometheus());
+  return required(PEERS.prometheus(), '@willsoto/nestjs-prometheus prom-client', 'metrics.prometheus');
 }
