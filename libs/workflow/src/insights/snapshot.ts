@@ -12,7 +12,8 @@ export function readOne<T>(database: Database, use: (connection: Connection) => 
 /** Reads of several statements that see the same moment: a page's parts agree with each other, however fast its run moves. */
 export function readSnapshot<T>(database: Database, use: (connection: Connection) => Promise<T>): Promise<T> {
   return database.connect(async (connection) => {
-    await connection.command('begin isolation level repeatable read read only');
+    // Compiling such queries (JIT) takes longer than they do.
+    await connection.command('begin isolation level repeatable read read only; set local jit = off');
     try {
       return await use(connection);
     } finally {

@@ -1,12 +1,10 @@
 import type { Connection } from '../store/connection.js';
 import type { InsightsParts } from './insights.parts.js';
+import { runCounts, type OngoingStatus, type RunCount } from './run-counts.js';
 import { readSnapshot } from './snapshot.js';
 import { STUCK_REASONS, stuckParameters, stuckRuns, type StuckReason } from './stuck.js';
 import type { QueueView, SummaryView } from './views.js';
 import { workersOf } from './workers.js';
-
-const ONGOING = ['ready', 'performing', 'waiting', 'paused'] as const;
-type Ongoing = (typeof ONGOING)[number];
 
 /**
  * Reads how things stand as a whole.
@@ -22,7 +20,7 @@ export class SummaryReads {
   /** All as of one moment. */
   summary(): Promise<SummaryView> {
     return readSnapshot(this.parts.database, async (connection) => {
-      const byStatus = counted(ONGOING, await statuses(connection));
+      const byStatus = summed(await runCounts(connection));
       const byReason = counted(STUCK_REASONS, await this.reasons(connection));
       const queues = await queuesOf(connection);
       return {
@@ -50,11 +48,9 @@ interface Counted<Key> {
   readonly runs: number;
 }
 
-function statuses(connection: Connection): Promise<Counted<Ongoing>[]> {
-  return connection.ask(
-    (t) => `select w.status as key, count(*)::int as runs from ${t.runs} w where w.ended_at is null group by w.status`,
-    [],
-  );
+function summed(classes: readonly RunCount[]): SummaryView['by_status'] {
+  const runs = (status: OngoingStatus) => classes.reduce((total, one) => total + one[status], 0);
+  return { ready: runs('ready'), performing: runs('performing'), waiting: runs('waiting'), paused: runs('paused') };
 }
 
 /** Lane by lane, and of each only the rows that are due: however many lie in the future, they are not read. */
