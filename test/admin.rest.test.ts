@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createWorkflowTester } from 'nestjs-pg-workflows/testing';
 import {
+  defineSignal,
   Step,
   SubjectLoader,
   Workflow,
@@ -9,6 +10,7 @@ import {
   type RunStatus,
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
+import { IsIn } from 'class-validator';
 import { DataSource } from 'typeorm';
 import { bootAdmin, PLATFORMS, type AdminApp } from './support/admin';
 import { untilWaitingForLocks } from './support/locks';
@@ -43,6 +45,18 @@ class NamedStuck extends WorkflowOf {
   async one() {}
 }
 
+class ApprovalDto {
+  @IsIn(['yes', 'no'])
+  answer!: string;
+}
+const Approved = defineSignal('approved', ApprovalDto);
+
+@Workflow()
+class Approval extends WorkflowOf {
+  @Step({ waitFor: Approved })
+  async decide() {}
+}
+
 const Waits = waiting();
 
 /** A run's page without what goes on while one looks: ages, and lengths of what has not ended. */
@@ -70,7 +84,7 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
           return { fine: `/${type}/4?tab=1`, url: 'https://shop.example/4', script: 'javascript:alert(1)' }[id] ?? id;
         },
       },
-      providers: [Scripted, Waits, Orders, NamedOrder, NamedStuck],
+      providers: [Scripted, Waits, Orders, NamedOrder, NamedStuck, Approval],
     });
   });
   afterEach(() => (can = undefined));
@@ -213,6 +227,17 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
     });
     // AMB-16
     expect(await act(run, 'signal', once)).toMatchObject({ status: 200, body: { duplicate_delivery: true } });
+  });
+
+  test('a payload that the class has a DTO for is checked by it', async () => {
+    const run = await admin.workflows.start(Approval);
+    const sent = (payload: object) => act(run, 'signal', { name: 'approved', payload });
+    expect(await sent({ answer: 'perhaps' })).toMatchObject({
+      status: 400,
+      body: { code: 'PAYLOAD_VALIDATION', message: expect.stringContaining('answer') },
+    });
+    expect(await run.signals()).toEqual([]);
+    expect((await sent({ answer: 'yes' })).status).toBe(200);
   });
 
   test('OPS-08 a step that is not declared is refused by name', async () => {
