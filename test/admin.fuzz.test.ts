@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import type { LoggerService } from '@nestjs/common';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { createWorkflowTester } from 'nestjs-pg-workflows/testing';
 import { bootAdmin, PLATFORMS, type AdminApp } from './support/admin';
 import { malformedRequest, type MalformedRequest } from './support/malformed';

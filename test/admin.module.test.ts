@@ -142,6 +142,8 @@ describe('the admin module', () => {
     test.each(wirings)('DASH-20 every route lies behind the guards: %s', async (wiring, options) => {
       const { send, get } = await boot({ ...options, platform });
       const before = await allRows(sql);
+      // Global guards are asked before the module is.
+      const caching = wiring === 'global guards' ? null : 'no-store';
       for (const [method, path] of ROUTES) {
         const ask = (headers: Record<string, string>) =>
           send(`api${path && '/'}${path.replace('ID', '01890000-0000-7000-8000-000000000000')}`, {
@@ -152,7 +154,7 @@ describe('the admin module', () => {
         expect([path, (await ask({})).status]).toEqual([path, 401]);
         const refused = await ask({ badge: 'stolen' });
         expect([path, refused.status]).toEqual([path, 403]);
-        if (wiring !== 'global guards') expect(refused.headers.get('cache-control')).toBe('no-store');
+        expect([path, wiring, refused.headers.get('cache-control')]).toEqual([path, wiring, caching]);
         expect([path, (await ask({ ...BADGE, 'x-floor': 'basement' })).status]).toEqual([path, 403]);
         expect([path, [200, 400, 404].includes((await ask(BADGE)).status)]).toEqual([path, true]);
       }
@@ -229,9 +231,8 @@ describe('the admin module', () => {
         ...['cancel', 'pause', 'rerun', 'reschedule', 'resume', 'resume-at', 'run-now', 'signal', 'skip'].map((verb) => `post /runs/{id}/${verb}`),
       ]); // prettier-ignore
       const { parameters } = document.paths[`${at}/runs`].get!;
-      expect(parameters!.map((one: any) => one.name).toSorted()).toEqual(
-        ['class', 'created_from', 'created_to', 'cursor', 'ended_from', 'ended_to', 'error_class', 'id', 'limit', 'state', 'step', 'stuck_reason', 'subject_id', 'subject_type'],
-      ); // prettier-ignore
+      expect(new Set(parameters!.map((one: any) => one.name))).toEqual(new Set(
+        ['class', 'created_from', 'created_to', 'cursor', 'ended_from', 'ended_to', 'error_class', 'id', 'limit', 'state', 'step', 'stuck_reason', 'subject_id', 'subject_type'])); // prettier-ignore
       const schemas = document.components!.schemas as Record<string, any>;
       expect(schemas.SignalBody).toMatchObject({
         required: ['name'],

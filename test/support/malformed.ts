@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 /** A request that must not do anything. */
 export interface MalformedRequest {
