@@ -123,6 +123,11 @@ describe('the admin module', () => {
     );
     expect((await async(() => undefined as never)).message).toMatch(/the options are undefined/);
     expect((await async(() => ({ actor: 7 }) as never)).message).toMatch(/"actor" is 7; allowed: a function/);
+    const admin = { allowUnauthenticated: true };
+    const late = WorkflowModule.forRootAsync({ useFactory: () => ({ admin }) });
+    expect((await refusedBoot({ url, options: null, imports: [late] })).message).toMatch(
+      /returned "admin"; set it beside useFactory/,
+    );
     const alone = await refusedBoot({
       url,
       options: null,

@@ -504,6 +504,8 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
       });
     for (const body of ['{', 'nonsense', '"text"', '[]', '7', 'null', '[{}]'])
       expect([body, (await sent(body)).status]).toEqual([body, 400]);
+    const quoted = await sent('{"reason": <script>alert(1)</script>');
+    expect([quoted.status, /script/.test(quoted.text), quoted.body.statusCode]).toEqual([400, false, 400]);
     expect((await sent(JSON.stringify({ reason: 'x'.repeat(2 ** 21) }))).status).toBe(413);
     for (const [field, body] of [
       ['reason', { reason: 7 }], ['reason', { reason: 'x'.repeat(1_001) }], ['reason', { reason: ['x'] }], ['expected_status', { expected_status: 'gone' }], ['step', { step: 'one' }],
