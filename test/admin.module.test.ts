@@ -330,6 +330,14 @@ describe('the admin module', () => {
     expect(await ask({ origin: 'https://evil.example', 'x-forwarded-host': 'shop.example' })).toBe(403);
   });
 
+  test('where nobody parses bodies, a verb says so instead of acting without what was said', async () => {
+    const admin = await boot({ bodyParser: false });
+    const run = await admin.workflows.start(Scripted, script({}));
+    const { status, body } = await admin.post(`api/runs/${run.id}/cancel`, { expected_status: 'paused' });
+    expect([status, body.message]).toEqual([400, expect.stringContaining('bodyParser: false')]);
+    expect((await run.reload()).status).toBe('ready');
+  });
+
   test('AMB-29 a run that somebody holds is not waited for without end', async () => {
     const admin = await boot({});
     const run = await admin.workflows.start(Scripted, script({}));
