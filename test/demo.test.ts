@@ -14,7 +14,12 @@ class Demo {
   constructor(...options: string[]) {
     const script = path.join(__dirname, '../scripts/demo.mjs');
     this.child = spawn(process.execPath, [script, '--no-build', ...options], {
-      env: { ...process.env, DATABASE_URL: process.env.WORKFLOWS_TEST_DATABASE_URL, NO_COLOR: '1' },
+      env: {
+        ...process.env,
+        DATABASE_URL: process.env.WORKFLOWS_TEST_DATABASE_URL,
+        DEMO_ADMIN_TOKEN: 'olga-knows',
+        NO_COLOR: '1',
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
@@ -134,6 +139,26 @@ describe('the demo', () => {
     expect((await fetch(`${url}/webhooks/github`, nameless)).status).toBe(400);
     expect((await fetch(`${url}/webhooks/github`, incomplete)).status).toBe(400);
     expect(await read('/workflows')).toHaveLength(8);
+
+    const operators = (headers: Record<string, string>, where: string, init: RequestInit = {}) =>
+      fetch(`${url}/admin/workflows/api/${where}`, {
+        ...init,
+        headers: { ...headers, 'content-type': 'application/json' },
+      });
+    const bearer = { authorization: 'Bearer olga-knows', 'x-operator': 'olga' };
+    const basic = { authorization: `Basic ${Buffer.from('olga:olga-knows').toString('base64')}` };
+    expect((await operators({}, 'runs')).headers.get('www-authenticate')).toMatch(/^Basic /);
+    for (const wrong of [{ authorization: '' }, { authorization: 'Bearer olga' }])
+      expect((await operators(wrong, 'runs')).status).toBe(401);
+    const listed = await operators(basic, 'runs?state=all&class=OrderWorkflow');
+    const { runs } = (await listed.json()) as { runs: { id: string; subject_url: string }[] };
+    expect(runs).toHaveLength(7);
+    expect(runs[0].subject_url).toMatch(/^\/orders\/\d\/workflow$/);
+    const refused = await operators(bearer, `runs/${runs[0].id}/resume`, { method: 'POST', body: '{}' });
+    expect([refused.status, await refused.json()]).toMatchObject([409, { ok: false, code: 'NOT_PAUSED' }]);
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+      /workflow_steps_total\{.*workflow_class="OrderWorkflow"/,
+    );
 
     staying.interrupt();
     expect(await staying.ended).toBe(0);

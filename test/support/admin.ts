@@ -27,6 +27,7 @@ export interface AdminBoot {
   settings?: (app: INestApplication) => void;
   override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
   logger?: LoggerService;
+  bodyParser?: boolean;
 }
 
 export interface AdminAnswer {
@@ -72,7 +73,8 @@ export async function bootAdmin(suite: Suite, boot: AdminBoot = {}): Promise<Adm
     providers,
   }).setLogger(boot.logger ?? new Silent());
   const module = await override(builder).compile();
-  const app = module.createNestApplication(platform === 'fastify' ? new FastifyAdapter() : new ExpressAdapter());
+  const adapter = platform === 'fastify' ? new FastifyAdapter() : new ExpressAdapter();
+  const app = module.createNestApplication(adapter, { bodyParser: boot.bodyParser ?? true });
   settings?.(app);
   await app.listen(0, '127.0.0.1');
   if (platform === 'fastify') await (app as NestFastifyApplication).getHttpAdapter().getInstance().ready();

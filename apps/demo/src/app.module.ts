@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { WorkflowModule } from 'nestjs-pg-workflows';
+import { PrometheusModule } from '@willsoto/nestjs-prometheus';
+import { WorkflowAdminModule, WorkflowModule } from 'nestjs-pg-workflows';
 import { WorkflowMigrations } from 'nestjs-pg-workflows/migrations';
 import { incidents } from './incidents';
 import { DemoMigrations } from './migrations';
+import { OperatorsGuard, type OperatorsRequest } from './operators/operators.guard';
 import { OrdersModule } from './orders/orders.module';
 import { ReviewsModule } from './reviews/reviews.module';
 import { WorkflowsController } from './workflows/workflows.controller';
@@ -19,6 +21,13 @@ import { WorkflowsController } from './workflows/workflows.controller';
       retryAttempts: 0,
     }),
     WorkflowModule.forRoot({ errorReporter: incidents }),
+    WorkflowAdminModule.forRoot({
+      guards: [OperatorsGuard],
+      actor: (request: OperatorsRequest) => request.operator,
+      subjectUrl: (type, id) => (type === 'Order' ? `/orders/${id}/workflow` : null),
+    }),
+    // `GET /metrics`: the package's metrics are in its registry, which is prom-client's default one.
+    PrometheusModule.register(),
     OrdersModule,
     ReviewsModule,
   ],

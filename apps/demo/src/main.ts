@@ -4,6 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module';
 import { demonstrate } from './narration/demonstration';
 import { headline } from './narration/voice';
+import { operatorsToken } from './operators/operators.guard';
 
 async function start(): Promise<INestApplication> {
   if (!process.env.DATABASE_URL) throw new Error('DATABASE_URL is not set. `npm run demo` brings a PostgreSQL along.');
@@ -25,7 +26,11 @@ async function main(): Promise<void> {
     const fine = await Promise.race([demonstrate(app, url), stopped]);
     process.exitCode = fine === true || (fine === 'stopped' && !once) ? 0 : 1;
     if (once) return;
-    if (fine !== 'stopped') headline(`It stays up until Ctrl-C: ${url}/workflows and ${url}/orders/4/workflow`);
+    if (fine !== 'stopped') {
+      headline(`It stays up until Ctrl-C: ${url}/workflows and ${url}/orders/4/workflow
+For operators: ${url}/admin/workflows/api/runs?state=all (any name; password ${operatorsToken})
+Metrics: ${url}/metrics`);
+    }
     await stopped;
   } finally {
     await app.close();

@@ -20,7 +20,14 @@ export class Answering {
   constructor(@Inject(HttpAdapterHost) private readonly host: HttpAdapterHost) {}
 
   async answer(response: unknown, work: () => Promise<Answer>): Promise<void> {
-    const { statusCode = 200, body } = await work().catch((error: unknown) => this.failed(error));
+    this.send(response, await work().catch((error: unknown) => this.failed(error)));
+  }
+
+  refuse(response: unknown, refusal: Refusal): void {
+    this.send(response, { statusCode: refusal.statusCode, body: bodyOf(refusal) });
+  }
+
+  private send(response: unknown, { statusCode = 200, body }: Answer): void {
     const { httpAdapter } = this.host;
     // An interceptor of the application's gave up on us, and has answered.
     if (httpAdapter.isHeadersSent(response)) return;

@@ -7,9 +7,12 @@ export class ResponseHeaders implements CanActivate {
   constructor(@Inject(HttpAdapterHost) private readonly host: HttpAdapterHost) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const response: unknown = context.switchToHttp().getResponse();
+    this.setOn(context.switchToHttp().getResponse());
+    return true;
+  }
+
+  setOn(response: unknown): void {
     this.host.httpAdapter.setHeader(response, 'cache-control', 'no-store');
     this.host.httpAdapter.setHeader(response, 'x-content-type-options', 'nosniff');
-    return true;
   }
 }

@@ -11,9 +11,10 @@ export class UnknownController {
   constructor(@Inject(Answering) private readonly answering: Answering) {}
 
   @All(['api', 'api/:a', 'api/:a/:b', 'api/:a/:b/:c', 'api/:a/:b/:c/:d'])
-  unknown(@Res() response: unknown): Promise<void> {
-    return this.answering.answer(response, () =>
-      Promise.reject(new Refusal(404, 'NO_SUCH_ROUTE', 'There is no such route here, or not with this method.')),
+  unknown(@Res() response: unknown): void {
+    this.answering.refuse(
+      response,
+      new Refusal(404, 'NO_SUCH_ROUTE', 'There is no such route here, or not with this method.'),
     );
   }
 }

@@ -21,7 +21,13 @@ interface Done {
   readonly more?: object;
 }
 
-type Perform<Body> = (access: RunAccess, id: string, options: ExpectingOptions, body: Body) => Promise<Done>;
+type Perform<Body> = (
+  access: RunAccess,
+  id: string,
+  options: ExpectingOptions,
+  body: Body,
+  workflow: string,
+) => Promise<Done>;
 
 /** The verbs of one run. Each answers what became of it: `{ ok, reason, run }`. */
 @Controller()
@@ -84,10 +90,10 @@ export class VerbsController {
 
   @Post('api/runs/:id/signal')
   signal(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
-    return this.act(request, response, 'signal', SignalBody, async (access, id, options, body) => {
+    return this.act(request, response, 'signal', SignalBody, async (access, id, options, body, workflow) => {
       const { name, payload, idempotency_key: key } = body;
       const keyed = key == null ? options : { ...options, idempotencyKey: key };
-      const { signal } = await access.signal(id, name, payload ?? {}, keyed);
+      const { signal } = await access.signal(id, access.declaredSignal(workflow, name), payload ?? {}, keyed);
       const { duplicateDelivery: duplicate } = signal;
       const reason = duplicate
         ? 'A signal with this idempotency key was sent before: nothing was stored.'
@@ -133,7 +139,7 @@ export class VerbsController {
         ...(body.expected_status != null && { expectedStatus: body.expected_status }),
       };
       try {
-        const { reason, more } = await perform(access, id, options, body);
+        const { reason, more } = await perform(access, id, options, body, run.workflow_class);
         return { body: { ok: true, reason, ...more, run: await this.view(id) } };
       } catch (error) {
         return this.refused(error, id);

@@ -16,6 +16,7 @@ import {
   type WorkflowAdminRoutes,
 } from './admin.options.js';
 import { Answering } from './answering.js';
+import { ADMIN_PATH, BrokenJson } from './broken-json.js';
 import { mountedAt } from './mount.js';
 
 /** Makes what `WorkflowAdminModule.forRootAsync()` cannot be told beforehand. */
@@ -90,6 +91,8 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
     providers: [
       ...providers,
       Answering,
+      { provide: ADMIN_PATH, useValue: routes.path },
+      BrokenJson,
       {
         provide: AdminReads,
         inject: [{ token: SERVICE_PARTS, optional: true }],

@@ -1,6 +1,6 @@
 import type { EntityManager, Repository } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
-import type { SignalDefinition } from '../definition/signal.js';
+import { nameAlone, type SignalDefinition } from '../definition/signal.js';
 import { NotOngoingError, PayloadValidationError } from '../errors.js';
 import { WorkflowEvent } from '../model/workflow-event.entity.js';
 import { WorkflowRun } from '../model/workflow-run.entity.js';
@@ -113,6 +113,13 @@ export class RunAccess {
     );
     const delivered = run && (await this.deliver(run.id, delivery, options).catch(endedMeanwhile));
     return delivered ? deliveredSignal(delivered) : null;
+  }
+
+  /** What `defineSignal` made of this name for a step of the class, which may check payloads; else the name alone. */
+  declaredSignal(workflow: string, name: string): string | SignalDefinition {
+    const steps = this.parts.registry.get(workflow)?.definition.steps ?? [];
+    const matchers = steps.flatMap(({ waitFor }) => (waitFor && nameAlone(waitFor) === name ? [waitFor] : []));
+    return (matchers as SignalDefinition[]).find(({ payload }) => payload !== null) ?? name;
   }
 
   private async deliver(id: string, delivery: Delivery, options: ExpectingOptions): Promise<Delivered> {
