@@ -206,6 +206,11 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
         body: { field: 'payload', message: 'payload must be a JSON object.' },
       });
     }
+    const nested = (levels: number): object => (levels === 1 ? {} : { deeper: nested(levels - 1) });
+    expect(await act(run, 'signal', { payload: nested(102) })).toMatchObject({
+      status: 400,
+      body: { field: 'payload', message: expect.stringContaining('100 levels') },
+    });
     for (const name of [undefined, null, '', '  ', 7, 'x'.repeat(256), 'a\0b']) {
       expect(await act(run, 'signal', { name })).toMatchObject({ status: 400, body: { field: 'name' } });
     }
