@@ -1,0 +1,81 @@
+import {
+  ActionIcon,
+  Anchor,
+  AppShell,
+  Badge,
+  Group,
+  Text,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { IconMoon, IconSun } from '@tabler/icons-react';
+import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { useSummary } from './api/queries';
+
+const PAGES = [
+  ['/runs', 'Runs'],
+  ['/attention', 'Needs attention'],
+  ['/definitions', 'Insights'],
+  ['/summary', 'Summary'],
+] as const;
+
+/** What is around every page. */
+export function Shell() {
+  const stuck = useSummary().data?.stuck ?? 0;
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  return (
+    <AppShell header={{ height: { base: 88, sm: 52 } }} padding="md">
+      <AppShell.Header px="md">
+        <Anchor href="#main" className="skip-link" onClick={skipToMain}>
+          Skip to the content
+        </Anchor>
+        <Group h="100%" gap="lg" wrap="wrap">
+          <Text fw={700}>Workflows</Text>
+          <Group component="nav" aria-label="Pages" gap="md" style={{ flex: 1 }}>
+            {PAGES.map(([to, name]) => (
+              <Anchor
+                key={to}
+                component={Link}
+                to={to}
+                c={path.startsWith(to) ? undefined : 'inherit'}
+                fw={path.startsWith(to) ? 600 : 400}
+                aria-current={path.startsWith(to) ? 'page' : undefined}
+              >
+                {name}
+                {to === '/attention' && stuck > 0 && (
+                  <Badge ml={6} color="red" size="sm" aria-label={`${stuck} runs`}>
+                    {stuck}
+                  </Badge>
+                )}
+              </Anchor>
+            ))}
+          </Group>
+          <ColorScheme />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Main id="main" tabIndex={-1}>
+        <Outlet />
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+/** The address's hash is the router's, so the link moves the focus by itself. */
+function skipToMain(event: { preventDefault(): void }) {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+function ColorScheme() {
+  const { setColorScheme } = useMantineColorScheme();
+  const dark = useComputedColorScheme('light') === 'dark';
+  return (
+    <ActionIcon
+      variant="default"
+      aria-label={dark ? 'Light colours' : 'Dark colours'}
+      onClick={() => setColorScheme(dark ? 'light' : 'dark')}
+    >
+      {dark ? <IconSun size={18} aria-hidden /> : <IconMoon size={18} aria-hidden />}
+    </ActionIcon>
+  );
+}

@@ -1,0 +1,11 @@
+import { createTheme } from '@mantine/core';
+
+export const theme = createTheme({
+  primaryColor: 'blue',
+  // WCAG AA: white on the default shade of some colours is too faint.
+  autoContrast: true,
+  luminanceThreshold: 0.35,
+  primaryShade: { light: 8, dark: 5 },
+  cursorType: 'pointer',
+  respectReducedMotion: true,
+});
