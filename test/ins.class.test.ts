@@ -169,8 +169,8 @@ describe('the page of a class', () => {
     const [one, two, three] = pipeline.map(({ stats }) => stats);
     expect(one).toMatchObject({
       attempts: 21,
-      run_time: { p50_ms: 11_000, p95_ms: 20_000, p99_ms: 20_800, sample_size: 21, note: null },
-      pickup: { p50_ms: 110, p95_ms: 200, p99_ms: 208, sample_size: 21, note: null },
+      run_time: { p50_ms: 11_000, p95_ms: 20_000, p99_ms: 21_000, sample_size: 21, note: null },
+      pickup: { p50_ms: 110, p95_ms: 200, p99_ms: 210, sample_size: 21, note: null },
     });
     const none = { p50_ms: null, p95_ms: null, p99_ms: null, sample_size: 0, note: null };
     expect(two).toEqual({
@@ -226,7 +226,7 @@ describe('the page of a class', () => {
     expect(stats).toMatchObject({
       attempts: 3,
       skip_rate: 1 / 3,
-      pickup: { p50_ms: 50, sample_size: 2 },
+      pickup: { p50_ms: 40, p95_ms: 60, sample_size: 2 },
       run_time: { p50_ms: 1_000, sample_size: 2 },
     });
   });
@@ -404,7 +404,6 @@ describe('the page of a class', () => {
     expect(told[1]).toMatchObject({
       first_ended_at: '2026-03-01T20:00:00.000Z',
       run_time: { p50_ms: 1_000, sample_size: 26, note: null },
-      pickup: { p50_ms: 0, sample_size: 26 },
       reattempt_rate: 0,
       skip_rate: 0,
     });

@@ -82,7 +82,7 @@ describe('the list of definitions', () => {
       need_attention: { count: 2, attention: { class: 'Billing' } },
       finished: { count: 6, filter: { class: 'Billing', state: 'finished', ended_from: from, ended_to: to } },
       cancelled: { count: 1, filter: { class: 'Billing', state: 'cancelled', ended_from: from, ended_to: to } },
-      end_to_end: { p50_ms: 3_500, p95_ms: 5_750, sample_size: 6, note: 'Only 6 samples.' },
+      end_to_end: { p50_ms: 3_000, p95_ms: 6_000, sample_size: 6, note: 'Only 6 samples.' },
     });
     expect(elsewhere).toMatchObject({
       note: expect.stringContaining('not loaded in this process'),

@@ -85,13 +85,13 @@ async function measureOne(read, window, ask, samples) {
   const times = [];
   for (let sample = 0; sample < samples; sample += 1) times.push(await timed());
   times.sort((a, b) => a - b);
-  const median = /** @type {number} */ (times[Math.floor(times.length / 2)]);
+  const median = times[Math.floor(times.length / 2)] ?? NaN;
   return {
     read,
     window,
     first,
     median,
-    worst: /** @type {number} */ (times.at(-1)),
+    worst: times.at(-1) ?? NaN,
     budget: window === WITHOUT_BUDGET ? null : BUDGETS[read],
   };
 }

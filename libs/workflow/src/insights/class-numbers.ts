@@ -1,17 +1,18 @@
 import type { RunStatus } from '../model/states.js';
 import type { Connection } from '../store/connection.js';
 import type { Tables } from '../store/statement.js';
+import { microseconds, PERCENTILES } from './durations.js';
 import type { Span } from './window.js';
 
-/** Of a percentile's three, in milliseconds; null: of none. */
+/** Three percentiles in microseconds, as the tables count; null: of none. */
 export type Three = readonly [number, number, number] | null;
 
 /** Attempts that ended in the window, of a step or of a revision. */
 export interface AttemptNumbers {
   readonly attempts: number;
+  /** Those that had started. */
   readonly ran: number;
-  readonly run_ms: Three;
-  readonly pickup_ms: Three;
+  readonly run_us: Three;
   readonly failed: number;
   readonly reattempted: number;
   readonly skipped: number;
@@ -19,6 +20,7 @@ export interface AttemptNumbers {
 
 export interface StepNumbers extends AttemptNumbers {
   readonly step: string;
+  readonly pickup_us: Three;
   /** Runs started in the window that have had an attempt of it. */
   readonly reached: number;
 }
@@ -41,7 +43,7 @@ export interface ClassNumbers {
     readonly what: 'started' | 'finished' | 'cancelled';
     readonly runs: number;
   }[];
-  readonly finished: { readonly runs: number; readonly ms: Three };
+  readonly finished: { readonly runs: number; readonly us: Three };
   /** Finished runs by the place of their duration among the bounds: 0 is below the first. Those that are not 0. */
   readonly durations: readonly { readonly place: number; readonly runs: number }[];
   /** Runs started in the window: how they ended, or the step they stand on. */
@@ -60,13 +62,14 @@ export interface ClassNumbers {
  * attempts are looked up run by run, in the order of the ids, which is that of time: `offset 0` keeps the planner from reading the whole table of
  * attempts instead, which is other classes' and other weeks'.
  *
- * `date_part` counts in floating point; `extract` would in numeric, at several times the cost.
+ * They are read once, into cells of a step and a revision that keep their durations as arrays: percentiles are of those, so that only durations are sorted, never rows.
+ * Names are told apart byte by byte: by a language's rules it would take longer.
  *
- * $1 class  $2, $3 the window's ends  $4 a bucket's milliseconds  $5 how many buckets  $6 the bounds of the distribution, in milliseconds
+ * $1 class  $2, $3 the window's ends  $4 where the window's buckets begin  $5 the bounds of the distribution, in milliseconds
  */
 const numbersOf = (t: Tables) => `
 with runs as materialized (
-  select r.* from (
+  select r.*, r.created_at >= $2::timestamptz and r.created_at < $3::timestamptz as begun from (
     select w.id, w.status, w.current_step, w.created_at, w.ended_at from ${t.runs} w
     where w.workflow_class = $1::text and w.ended_at >= $2::timestamptz
     union all
@@ -74,51 +77,56 @@ with runs as materialized (
     where w.workflow_class = $1::text and w.ended_at is null and w.updated_at >= $2::timestamptz) r
   order by r.id
 ), looked_up as (
-  select s.id, s.step_name, s.attempt, s.app_revision, s.finished_at, s.error_class, s.outcome, s.status, s.started_at,
-         case when s.available_at <= s.started_at then s.available_at else s.scheduled_at end as due_at,
-         coalesce(s.finished_at >= $2::timestamptz and s.finished_at < $3::timestamptz, false) as counted,
-         r.created_at >= $2::timestamptz and r.created_at < $3::timestamptz as begun
-  from runs r cross join lateral (
-    select a.id, a.step_name, a.attempt, a.app_revision, a.finished_at, a.error_class, a.outcome, a.status, a.started_at,
-           a.available_at, a.scheduled_at
-    from ${t.steps} a where a.workflow_id = r.id and a.member_index = -1 offset 0) s
-), attempts as materialized (
-  select id, step_name as step, case when counted then app_revision end as revision, finished_at, counted,
-         begun and attempt = 1 as reached,
-         case when ran then greatest(date_part('epoch', finished_at - started_at) * 1000, 0) end as run_ms,
-         case when ran then greatest(date_part('epoch', started_at - due_at) * 1000, 0) end as pickup_ms,
-         counted and error_class is not null as failed, counted and outcome = 'reattempted' as reattempted,
-         counted and status = 'skipped' as skipped
-  from looked_up cross join lateral (select counted and started_at is not null as ran) r where counted or begun
+  select a.*, r.begun from runs r cross join lateral (
+    select s.id, s.step_name collate "C" as step, s.attempt, s.app_revision collate "C" as revision, s.finished_at,
+           coalesce(s.finished_at >= $2::timestamptz and s.finished_at < $3::timestamptz, false) as counted,
+           s.error_class is not null as failed, s.outcome = 'reattempted' as reattempted, s.status = 'skipped' as skipped,
+           ${microseconds('s.started_at', 's.finished_at')} as run_us,
+           ${microseconds('case when s.available_at <= s.started_at then s.available_at else s.scheduled_at end', 's.started_at')} as pickup_us
+    from ${t.steps} s where s.workflow_id = r.id and s.member_index = -1 offset 0) a
+  where a.counted or r.begun
+), cells as materialized (
+  select step, case when counted then revision end as revision, min(id) as first_id,
+         count(*) filter (where begun and attempt = 1) as reached, count(*) filter (where counted) as attempts,
+         array_agg(run_us) filter (where counted and run_us is not null) as run_us,
+         array_agg(pickup_us) filter (where counted and pickup_us is not null) as pickup_us,
+         count(*) filter (where counted and failed) as failed, count(*) filter (where counted and reattempted) as reattempted,
+         count(*) filter (where counted and skipped) as skipped,
+         min(finished_at) filter (where counted) as first_ended, max(finished_at) filter (where counted) as last_ended
+  from looked_up group by 1, 2
 ), moments as (
-  select m.what, $5::int - ceil(date_part('epoch', $3::timestamptz - m.at) * 1000 / $4::float8)::int as bucket
+  select m.what, width_bucket(m.at, $4::timestamptz[]) - 1 as bucket
   from runs r cross join lateral (values ('started', r.created_at), (r.status, r.ended_at)) m(what, at)
   where m.at >= $2::timestamptz and m.at < $3::timestamptz
 ), finished as (
-  select date_part('epoch', r.ended_at - r.created_at) * 1000 as ms from runs r
+  select ${microseconds('r.created_at', 'r.ended_at')} as us from runs r
   where r.status = 'finished' and r.ended_at < $3::timestamptz
 )
 select
   (select coalesce(json_agg(s order by s.first_id), '[]') from (
-     select step, min(id) as first_id, count(*) filter (where reached) as reached, ${ATTEMPT_NUMBERS}
-     from attempts group by step) s) as steps,
+     select step, min(first_id) as first_id, sum(reached) as reached, ${sumsOf('step')}, ${percentilesOf('pickup_us', 'step')}
+     from cells outside group by step) s) as steps,
   (select coalesce(json_agg(v order by v.first_ended desc, v.last_ended desc, v.revision desc), '[]') from (
-     select revision, date_part('epoch', min(finished_at)) * 1000 as first_ended, max(finished_at) as last_ended, ${ATTEMPT_NUMBERS}
-     from attempts where revision is not null group by revision) v) as revisions,
+     select revision, date_part('epoch', min(first_ended)) * 1000 as first_ended, max(last_ended) as last_ended, ${sumsOf('revision')}
+     from cells outside where revision is not null group by revision) v) as revisions,
   (select coalesce(json_agg(b), '[]') from (select bucket, what, count(*) as runs from moments group by bucket, what) b) as series,
-  (select json_build_object('runs', count(*), 'ms', percentile_cont(array[0.5, 0.95, 0.99]) within group (order by ms))
-   from finished) as finished,
+  (select json_build_object('runs', count(*), 'us', ${PERCENTILES} (order by us)) from finished) as finished,
   (select coalesce(json_agg(d), '[]') from (
-     select width_bucket(ms, $6::float8[]) as place, count(*) as runs from finished group by place) d) as durations,
+     select width_bucket(us / 1000.0::float8, $5::float8[]) as place, count(*) as runs from finished group by place) d) as durations,
   (select coalesce(json_agg(f), '[]') from (
      select case when r.ended_at is not null then r.status end as ended, case when r.ended_at is null then r.current_step end as step,
             count(*) as runs
-     from runs r where r.created_at >= $2::timestamptz and r.created_at < $3::timestamptz group by 1, 2) f) as funnel`;
+     from runs r where r.begun group by 1, 2) f) as funnel`;
 
-const THREE = 'percentile_cont(array[0.5, 0.95, 0.99]) within group';
-const ATTEMPT_NUMBERS = `count(*) filter (where counted) as attempts, count(run_ms) as ran, ${THREE} (order by run_ms) as run_ms,
-            ${THREE} (order by pickup_ms) as pickup_ms, count(*) filter (where failed) as failed,
-            count(*) filter (where reattempted) as reattempted, count(*) filter (where skipped) as skipped`;
+/** Of the cells of one step or one revision: what each is added up over. */
+function sumsOf(key: 'step' | 'revision'): string {
+  return `sum(attempts) as attempts, coalesce(sum(cardinality(run_us)), 0) as ran, sum(failed) as failed,
+            sum(reattempted) as reattempted, sum(skipped) as skipped, ${percentilesOf('run_us', key)}`;
+}
+
+function percentilesOf(column: 'run_us' | 'pickup_us', key: 'step' | 'revision'): string {
+  return `(select ${PERCENTILES} (order by us) from cells c cross join unnest(c.${column}) us where c.${key} = outside.${key}) as ${column}`;
+}
 
 export async function classNumbers(
   connection: Connection,
@@ -127,7 +135,7 @@ export async function classNumbers(
   durationBounds: readonly number[],
 ): Promise<ClassNumbers> {
   const { from, to } = span.view;
-  const values = [workflowClass, from, to, span.bucket, span.buckets, durationBounds];
+  const values = [workflowClass, from, to, span.beginnings, durationBounds];
   const [numbers] = await connection.ask<ClassNumbers>(numbersOf, values);
   return numbers!;
 }

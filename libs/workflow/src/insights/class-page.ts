@@ -1,7 +1,7 @@
 import type { ClassNumbers, RevisionNumbers } from './class-numbers.js';
 import type { DurationBucket, FunnelView, RevisionView, SeriesBucket } from './definition-views.js';
 import type { Links } from './links.js';
-import { statsOf } from './percentiles.js';
+import { attemptStats } from './percentiles.js';
 import type { Span } from './window.js';
 
 const SECOND = 1_000;
@@ -72,7 +72,7 @@ export function revisionsOf(revisions: readonly RevisionNumbers[]): RevisionView
   const told = revisions.map((numbers) => ({
     revision: numbers.revision,
     first_ended_at: new Date(numbers.first_ended).toISOString(),
-    ...statsOf(numbers),
+    ...attemptStats(numbers),
   }));
   return told.slice(0, NEWEST).map((revision, place) => {
     const before = revisions[place + 1];

@@ -38,7 +38,7 @@ export interface WindowView {
   readonly capped: boolean;
 }
 
-/** Percentiles of a duration, and of how many they are. Null: of none. */
+/** Percentiles of a duration, by nearest rank, and of how many they are. Null: of none. */
 export interface Percentiles {
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
@@ -77,12 +77,15 @@ export interface AttemptStats {
   readonly attempts: number;
   /** From started to ended; those that never started have none. */
   readonly run_time: Percentiles;
-  /** From due to started. */
-  readonly pickup: Percentiles;
   /** An error was recorded. */
   readonly failure_rate: number | null;
   readonly reattempt_rate: number | null;
   readonly skip_rate: number | null;
+}
+
+export interface StepStats extends AttemptStats {
+  /** From due to started. */
+  readonly pickup: Percentiles;
 }
 
 /** A step of the class: what it is, who is at it now, and how it did. */
@@ -96,7 +99,7 @@ export interface PipelineStep {
   readonly wait_timeout: string | null;
   /** Runs at it now. A run that is paused counts there alone. */
   readonly now: Readonly<Record<'scheduled' | 'running' | 'waiting' | 'paused', RunCount>>;
-  readonly stats: AttemptStats;
+  readonly stats: StepStats;
 }
 
 /** A stretch of the window: from its first moment on, before its second. */

@@ -63,7 +63,7 @@ export class DefinitionReads {
       const definitions = [...names].toSorted().map((name): DefinitionSummary => {
         const links = new Links(name, span.view);
         const definition = this.parts.registry.get(name)?.definition;
-        const { finished = 0, cancelled = 0, ms = null } = ended.get(name) ?? {};
+        const { finished = 0, cancelled = 0, us = null } = ended.get(name) ?? {};
         const stands = ongoing.get(name);
         return {
           class: name,
@@ -74,7 +74,7 @@ export class DefinitionReads {
           on_gravestones: definition ? (stands?.on_gravestones ?? 0) : null,
           finished: links.ended(finished, 'finished'),
           cancelled: links.ended(cancelled, 'cancelled'),
-          end_to_end: percentilesOf(ms, finished),
+          end_to_end: percentilesOf(us, finished),
         };
       });
       return { window: span.view, definitions };
@@ -120,7 +120,7 @@ export class DefinitionReads {
         started: links.started(totalOf(numbers.series, 'started')),
         finished: links.ended(numbers.finished.runs, 'finished'),
         cancelled: links.ended(totalOf(numbers.series, 'cancelled'), 'cancelled'),
-        end_to_end: percentilesOf(numbers.finished.ms, numbers.finished.runs),
+        end_to_end: percentilesOf(numbers.finished.us, numbers.finished.runs),
         pipeline: pipelineOf(steps, definition, numbers, stands, links),
         series: seriesOf(numbers.series, span, links),
         durations: durationsOf(numbers.durations),

@@ -1,4 +1,6 @@
 import type { Connection } from '../store/connection.js';
+import type { Three } from './class-numbers.js';
+import { microseconds, PERCENTILES } from './durations.js';
 import type { Span } from './window.js';
 
 /** Of the runs of a class that ended in the window. */
@@ -6,20 +8,21 @@ export interface EndedNumbers {
   readonly workflow_class: string;
   readonly finished: number;
   readonly cancelled: number;
-  /** p50, p95 and p99 of created to finished; null: none finished. */
-  readonly ms: readonly [number, number, number] | null;
+  /** Of created to finished. */
+  readonly us: Three;
 }
 
+/** The durations go into an array for each class: only they are sorted, never the rows. */
 export async function endedNumbers(connection: Connection, span: Span): Promise<EndedNumbers[]> {
   const { from, to } = span.view;
   return connection.ask(
     (t) => `
-select workflow_class, count(ms)::float8 as finished, (count(*) - count(ms))::float8 as cancelled,
-       array_to_json(percentile_cont(array[0.5, 0.95, 0.99]) within group (order by ms)) as ms
+select workflow_class, coalesce(cardinality(durations), 0) as finished, (runs - coalesce(cardinality(durations), 0))::float8 as cancelled,
+       (select array_to_json(${PERCENTILES} (order by us)) from unnest(durations) us) as us
 from (
-  select w.workflow_class, case when w.status = 'finished' then date_part('epoch', w.ended_at - w.created_at) * 1000 end as ms
-  from ${t.runs} w where w.ended_at >= $1::timestamptz and w.ended_at < $2::timestamptz) ended
-group by workflow_class`,
+  select w.workflow_class collate "C" as workflow_class, count(*) as runs,
+         array_agg(${microseconds('w.created_at', 'w.ended_at')}) filter (where w.status = 'finished') as durations
+  from ${t.runs} w where w.ended_at >= $1::timestamptz and w.ended_at < $2::timestamptz group by 1) ended`,
     [from, to],
   );
 }

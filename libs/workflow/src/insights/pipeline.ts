@@ -3,7 +3,7 @@ import { matcherName, nameAlone } from '../definition/signal.js';
 import type { ClassNumbers, Standing } from './class-numbers.js';
 import type { PipelineStep } from './definition-views.js';
 import type { Links } from './links.js';
-import { statsOf } from './percentiles.js';
+import { stepStats } from './percentiles.js';
 import { durationText } from './time-text.js';
 
 /** How a run stands, as a pipeline calls it. */
@@ -40,7 +40,7 @@ export function pipelineOf(
       wait_for: waitForText(declared),
       wait_timeout: waitTimeoutText(declared),
       now: { scheduled: at('scheduled'), running: at('running'), waiting: at('waiting'), paused: at('paused') },
-      stats: statsOf(numbers.get(name)),
+      stats: stepStats(numbers.get(name)),
     };
   });
 }

@@ -19,8 +19,7 @@ export const DEFAULT_WINDOW: Window = '24h';
 /** A stretch of time, cut into buckets. Moments are whole milliseconds, so that a filter of the run list can name them. */
 export class Span {
   readonly from: Date;
-  /** Milliseconds. */
-  readonly bucket: number;
+  private readonly bucket: number;
   /** How many buckets it has: counted back from its end, so that the first may be shorter where the window is capped. */
   readonly buckets: number;
   private readonly capped: boolean;
@@ -50,6 +49,11 @@ export class Span {
       to: this.to.toISOString(),
       capped: this.capped,
     };
+  }
+
+  /** Where each bucket begins, oldest first. */
+  get beginnings(): readonly string[] {
+    return Array.from({ length: this.buckets }, (_, place) => this.edges(place).from);
   }
 
   /** Where the bucket begins and ends, counted from 0, the oldest. */
