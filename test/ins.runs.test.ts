@@ -29,7 +29,8 @@ class Journey extends WorkflowOf<null, { course: Course }> {
         return holding.body(ctx);
       case 'later':
         return ctx.reattempt({ wait: '1 day' });
-      default:
+      case 'finishes':
+      case 'waits':
         return ctx.attempt === 1 ? ctx.reattempt() : undefined;
     }
   }

@@ -86,14 +86,12 @@ with runs as materialized (
     from ${t.steps} s where s.workflow_id = r.id and s.member_index = -1 offset 0) a
   where a.counted or r.begun
 ), cells as materialized (
-  select step, case when counted then revision end as revision, min(id) as first_id,
-         count(*) filter (where begun and attempt = 1) as reached, count(*) filter (where counted) as attempts,
-         array_agg(run_us) filter (where counted and run_us is not null) as run_us,
-         array_agg(pickup_us) filter (where counted and pickup_us is not null) as pickup_us,
-         count(*) filter (where counted and failed) as failed, count(*) filter (where counted and reattempted) as reattempted,
-         count(*) filter (where counted and skipped) as skipped,
-         min(finished_at) filter (where counted) as first_ended, max(finished_at) filter (where counted) as last_ended
-  from looked_up group by 1, 2
+  select step, revision, counted, min(id) as first_id, count(*) filter (where begun and attempt = 1) as reached, count(*) as attempts,
+         array_agg(run_us) filter (where run_us is not null) as run_us,
+         array_agg(pickup_us) filter (where pickup_us is not null) as pickup_us,
+         count(*) filter (where failed) as failed, count(*) filter (where reattempted) as reattempted,
+         count(*) filter (where skipped) as skipped, min(finished_at) as first_ended, max(finished_at) as last_ended
+  from looked_up group by step, revision, counted
 ), moments as (
   select m.what, width_bucket(m.at, $4::timestamptz[]) - 1 as bucket
   from runs r cross join lateral (values ('started', r.created_at), (r.status, r.ended_at)) m(what, at)
@@ -108,7 +106,7 @@ select
      from cells outside group by step) s) as steps,
   (select coalesce(json_agg(v order by v.first_ended desc, v.last_ended desc, v.revision desc), '[]') from (
      select revision, date_part('epoch', min(first_ended)) * 1000 as first_ended, max(last_ended) as last_ended, ${sumsOf('revision')}
-     from cells outside where revision is not null group by revision) v) as revisions,
+     from cells outside where counted and revision is not null group by revision) v) as revisions,
   (select coalesce(json_agg(b), '[]') from (select bucket, what, count(*) as runs from moments group by bucket, what) b) as series,
   (select json_build_object('runs', count(*), 'us', ${PERCENTILES} (order by us)) from finished) as finished,
   (select coalesce(json_agg(d), '[]') from (
@@ -120,12 +118,14 @@ select
 
 /** Of the cells of one step or one revision: what each is added up over. */
 function sumsOf(key: 'step' | 'revision'): string {
-  return `sum(attempts) as attempts, coalesce(sum(cardinality(run_us)), 0) as ran, sum(failed) as failed,
-            sum(reattempted) as reattempted, sum(skipped) as skipped, ${percentilesOf('run_us', key)}`;
+  const sum = (of: string) => `coalesce(sum(${of}) filter (where counted), 0)`;
+  return `${sum('attempts')} as attempts, ${sum('cardinality(run_us)')} as ran, ${sum('failed')} as failed,
+            ${sum('reattempted')} as reattempted, ${sum('skipped')} as skipped, ${percentilesOf('run_us', key)}`;
 }
 
 function percentilesOf(column: 'run_us' | 'pickup_us', key: 'step' | 'revision'): string {
-  return `(select ${PERCENTILES} (order by us) from cells c cross join unnest(c.${column}) us where c.${key} = outside.${key}) as ${column}`;
+  return `(select ${PERCENTILES} (order by us) from cells c cross join unnest(c.${column}) us
+             where c.counted and c.${key} = outside.${key}) as ${column}`;
 }
 
 export async function classNumbers(
