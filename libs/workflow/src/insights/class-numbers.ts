@@ -123,9 +123,10 @@ function sumsOf(key: 'step' | 'revision'): string {
             ${sum('reattempted')} as reattempted, ${sum('skipped')} as skipped, ${percentilesOf('run_us', key)}`;
 }
 
+/** `unnest` stands in the list of columns: behind `from`, each array would be written down before it is read. */
 function percentilesOf(column: 'run_us' | 'pickup_us', key: 'step' | 'revision'): string {
-  return `(select ${PERCENTILES} (order by us) from cells c cross join unnest(c.${column}) us
-             where c.counted and c.${key} = outside.${key}) as ${column}`;
+  return `(select ${PERCENTILES} (order by us) from (
+               select unnest(c.${column}) as us from cells c where c.counted and c.${key} = outside.${key}) u) as ${column}`;
 }
 
 export async function classNumbers(
