@@ -11,8 +11,10 @@ const MUST_HAVE = [
   'dist/index.d.ts',
   'dist/migrations/index.js',
   'dist/migrations/index.d.ts',
+  'monitoring/alerts.rules.yml',
+  'monitoring/grafana-dashboard.json',
 ];
-const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts))$/;
+const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|monitoring\/[\w.-]+\.(yml|json|md))$/;
 const MUST_NOT_HAVE = /\.(spec|test)\.|\.tsbuildinfo$/;
 // Far above what there is: a whole dependency or a test's recordings would pass it.
 const MAX_UNPACKED = 4_000_000;
