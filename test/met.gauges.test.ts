@@ -146,7 +146,7 @@ describe('gauges', () => {
     const heard: WorkflowGaugeMessage[] = [];
     const stop = onWorkflowMessage('workflow.gauge', (message) => heard.push(message));
     const quiet = await boot([Scripted], { metrics: { gaugeInterval: null } });
-    await quiet.workflows.start(Scripted, script({ one: (ctx) => ctx.pause() }));
+    await until(await quiet.workflows.start(Scripted, script({ one: (ctx) => ctx.pause() })), 'paused');
     await boot([Waits], { metrics: { prometheus: false, gaugeInterval: 20 } });
     const of = (name: string) =>
       heard.filter((one) => one.name === name && one.labels.workflow_class === 'Scripted' && one.value === 1);

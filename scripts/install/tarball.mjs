@@ -15,7 +15,7 @@ const MUST_HAVE = [
   'monitoring/grafana-dashboard.json',
 ];
 const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|monitoring\/[\w.-]+\.(yml|json|md))$/;
-const MUST_NOT_HAVE = /\.(spec|test)\.|\.tsbuildinfo$/;
+const MUST_NOT_HAVE = /\.(spec|test)\.(js|d\.ts)|\.tsbuildinfo$/;
 // Far above what there is: a whole dependency or a test's recordings would pass it.
 const MAX_UNPACKED = 4_000_000;
 
