@@ -117,13 +117,11 @@ export function useVerb(id: string) {
       post<VerbAnswer>(`runs/${encodeURIComponent(id)}/${verb.replaceAll('_', '-')}`, body),
     retry: false,
     onSuccess: ({ run }) => client.setQueryData(['run', id], run),
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ['run', id] }),
-        client.invalidateQueries({ queryKey: ['runs'] }),
-        client.invalidateQueries({ queryKey: ['attention'] }),
-        client.invalidateQueries({ queryKey: ['summary'] }),
-      ]),
+    // Nobody waits for them: the answer has the run.
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: ['run', id] });
+      for (const key of ['runs', 'attention', 'summary']) void client.invalidateQueries({ queryKey: [key] });
+    },
   });
 }
 

@@ -13,7 +13,7 @@ declare module '@tanstack/react-table' {
   }
 }
 
-export type Columns<Row> = ColumnDef<Row, unknown>[];
+export type Columns<Row> = ColumnDef<Row>[];
 
 interface DataTableProps<Row> {
   /** What the table is of: heard, not seen. */

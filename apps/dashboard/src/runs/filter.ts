@@ -20,8 +20,8 @@ export const MORE = [
 ] as const;
 
 /** The filters as the address has them: where the page begins is none of them. Names that the API does not know go there too, to be refused. */
-export function filterOf({ cursor: _, limit: __, ...filter }: Search): Search {
-  return filter;
+export function filterOf(search: Search): Search {
+  return Object.fromEntries(Object.entries(search).filter(([name]) => name !== 'cursor' && name !== 'limit'));
 }
 
 /** The message for one field, where the API found it wrong. */
