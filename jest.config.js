@@ -1,5 +1,6 @@
 // @ts-check
-// Two projects: `unit` needs nothing, `pg` starts one PostgreSQL for the whole run and gives each suite its own database.
+// Three projects: `unit` needs nothing; `pg` starts one PostgreSQL for the whole run and gives each suite its own database; `browser` has that too, and
+// opens the dashboard in Chromium.
 
 const { mkdirSync } = require('node:fs');
 const path = require('node:path');
@@ -47,6 +48,13 @@ const shared = {
   testTimeout: 120_000,
 };
 
+/** Jest starts one for both projects: it is the same file. @type {import('jest').Config} */
+const withPostgres = {
+  ...shared,
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+};
+
 /** @type {import('jest').Config} */
 module.exports = {
   maxWorkers: 2,
@@ -54,11 +62,11 @@ module.exports = {
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts'] },
     {
-      ...shared,
+      ...withPostgres,
       displayName: 'pg',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      globalSetup: '<rootDir>/test/support/global-setup.ts',
-      globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/browser/'],
     },
+    { ...withPostgres, displayName: 'browser', testMatch: ['<rootDir>/test/browser/*.test.ts'] },
   ],
 };

@@ -1,12 +1,13 @@
 // @ts-check
-// Builds the package to libs/workflow/dist (CommonJS, types, source maps) and the demo to apps/demo/dist.
+// Builds the package to libs/workflow/dist (CommonJS, types, source maps, the dashboard) and the demo to apps/demo/dist.
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildDashboard } from './build-dashboard.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const library = join(root, 'libs/workflow');
@@ -62,6 +63,10 @@ if (existsSync(serializer)) {
     tsconfig: join(library, 'tsconfig.build.json'),
   });
 }
+
+// The page and its assets, as `admin/dashboard-files.ts` reads them.
+const dashboard = buildDashboard();
+if (dashboard !== null) cpSync(dashboard, join(library, 'dist/dashboard'), { recursive: true });
 
 for (const file of ['LICENSE', 'README.md']) {
   if (existsSync(join(root, file))) copyFileSync(join(root, file), join(library, file));

@@ -1,4 +1,4 @@
-/** The package and the demo as built files, for tests that run real processes. */
+/** The package, the demo and the dashboard as built files, for tests that run real processes or a browser. */
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -14,15 +14,29 @@ const LONGEST_BUILD_MS = 120_000;
 /** Builds when a source is newer than the last build, or there is none. */
 export function ensureBuilt(): void {
   while (existsSync(LOCK) || !isBuilt()) {
-    if (!takeLock()) {
-      pause(100);
-      continue;
-    }
-    try {
-      if (!isBuilt()) build();
-    } finally {
-      rmSync(LOCK, { recursive: true, force: true });
-    }
+    alone(() => {
+      if (!isBuilt()) run('scripts/build.mjs');
+    });
+  }
+}
+
+/** Builds the dashboard when one of its sources is newer; answers the folder that it is in. */
+export function ensureDashboard(): string {
+  while (!alone(() => run('scripts/build-dashboard.mjs')));
+  return path.join(root, 'apps/dashboard/dist');
+}
+
+/** False, a moment later, while another process builds. */
+function alone(work: () => void): boolean {
+  if (!takeLock()) {
+    pause(100);
+    return false;
+  }
+  try {
+    work();
+    return true;
+  } finally {
+    rmSync(LOCK, { recursive: true, force: true });
   }
 }
 
@@ -30,9 +44,9 @@ function isBuilt(): boolean {
   return existsSync(LAST_BUILT) && newestSource() <= statSync(LAST_BUILT).mtimeMs;
 }
 
-function build(): void {
-  const built = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: root, encoding: 'utf8' });
-  if (built.status !== 0) throw new Error(`scripts/build.mjs failed:\n${built.stdout}${built.stderr}`);
+function run(script: string): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${script} failed:\n${stdout}${stderr}`);
 }
 
 function newestSource(): number {

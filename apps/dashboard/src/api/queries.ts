@@ -1,4 +1,11 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type InfiniteData,
+} from '@tanstack/react-query';
 import { ApiError, get, post } from './client';
 import type {
   AttentionView,
@@ -29,14 +36,11 @@ export interface RunPage {
 
 export type RunFilterQuery = Readonly<Record<string, string>>;
 
-/** The list, page by page, by the API's own parameters. */
-export function useRuns(filter: RunFilterQuery) {
-  return useInfiniteQuery({
-    queryKey: ['runs', filter],
-    queryFn: ({ pageParam, signal }) =>
-      get<RunPage>('runs', { ...filter, limit: 50, ...(pageParam && { cursor: pageParam }) }, signal),
-    initialPageParam: '',
-    getNextPageParam: (page) => page.next_cursor,
+/** One page of the list, by the API's own parameters: whatever was looked at before, only what is in view is read again. */
+export function useRuns(filter: RunFilterQuery, cursor: string) {
+  return useQuery({
+    queryKey: ['runs', filter, cursor],
+    queryFn: ({ signal }) => get<RunPage>('runs', { ...filter, limit: 50, cursor }, signal),
     placeholderData: keepPreviousData,
     refetchInterval: LIVE_MS,
   });
@@ -50,18 +54,22 @@ export function useRun(id: string) {
   });
 }
 
-export function useEvents(id: string) {
+/** The trail, page by page. It is only added to: a page that has one after it is not read again. */
+export function useEvents(id: string, isOngoing: boolean) {
+  const client = useQueryClient();
+  const queryKey = ['run', id, 'events'];
   return useInfiniteQuery({
-    queryKey: ['run', id, 'events'],
-    queryFn: ({ pageParam, signal }) =>
-      get<EventList>(
-        `runs/${encodeURIComponent(id)}/events`,
-        { limit: 200, ...(pageParam && { cursor: pageParam }) },
-        signal,
-      ),
+    queryKey,
+    queryFn: ({ pageParam, signal }) => {
+      const known = client.getQueryData<InfiniteData<EventList, string>>(queryKey);
+      const full = known?.pages[known.pageParams.indexOf(pageParam)];
+      if (full && full.next_cursor !== null) return full;
+      const page = { limit: 200, ...(pageParam && { cursor: pageParam }) };
+      return get<EventList>(`runs/${encodeURIComponent(id)}/events`, page, signal);
+    },
     initialPageParam: '',
     getNextPageParam: (page) => page.next_cursor,
-    refetchInterval: LIVE_MS,
+    refetchInterval: isOngoing ? LIVE_MS : SLOW_MS,
   });
 }
 
@@ -82,8 +90,9 @@ export function useSummary() {
   });
 }
 
-export function useDefinitions(window: Window) {
+export function useDefinitions(window: Window, { enabled = true } = {}) {
   return useQuery({
+    enabled,
     queryKey: ['definitions', window],
     queryFn: ({ signal }) => get<DefinitionListView>('definitions', { window }, signal),
     placeholderData: keepPreviousData,
@@ -108,13 +117,11 @@ export function useVerb(id: string) {
       post<VerbAnswer>(`runs/${encodeURIComponent(id)}/${verb.replaceAll('_', '-')}`, body),
     retry: false,
     onSuccess: ({ run }) => client.setQueryData(['run', id], run),
-    onSettled: () =>
-      Promise.all([
-        client.invalidateQueries({ queryKey: ['run', id] }),
-        client.invalidateQueries({ queryKey: ['runs'] }),
-        client.invalidateQueries({ queryKey: ['attention'] }),
-        client.invalidateQueries({ queryKey: ['summary'] }),
-      ]),
+    // Nobody waits for them: the answer has the run.
+    onSettled: () => {
+      void client.invalidateQueries({ queryKey: ['run', id] });
+      for (const key of ['runs', 'attention', 'summary']) void client.invalidateQueries({ queryKey: [key] });
+    },
   });
 }
 

@@ -46,8 +46,13 @@ export interface WorkflowAdminCallbacks {
 
 /** Where the routes are, and who gets to them. */
 export interface WorkflowAdminRoutes extends Pick<ModuleMetadata, 'imports'> {
-  /** Under the application's global prefix, if it has one. Default `'admin/workflows'`. */
+  /**
+   * Under the application's global prefix, if it has one: the dashboard is there, the API at `<path>/api`. Default `'admin/workflows'`. `''` is the root, for
+   * an application that has no `/api` and no `/assets` of its own.
+   */
   path?: string;
+  /** False: no page and no assets, the API alone. Default `true`. */
+  dashboard?: boolean;
   /** Guard classes, asked in this order for every route. Nest makes them: what they inject comes from `imports`, or is global. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** True: no guards of its own. For an application whose global guards (`APP_GUARD`) cover all routes, or where nobody else can reach it. */
@@ -62,6 +67,7 @@ export interface WorkflowAdminOptions extends WorkflowAdminRoutes, WorkflowAdmin
 /** Checked and complete. */
 export interface AdminRoutes {
   readonly path: string;
+  readonly dashboard: boolean;
   readonly guards: readonly (Type<CanActivate> | CanActivate)[];
   readonly imports: NonNullable<ModuleMetadata['imports']>;
 }
@@ -75,15 +81,17 @@ export interface AdminCallbacks {
 }
 
 export const CALLBACK_KEYS = ['actor', 'subjectUrl', 'can', 'allowedOrigins'] as const;
-export const ROUTE_KEYS = ['path', 'guards', 'allowUnauthenticated', 'imports'] as const;
+export const ROUTE_KEYS = ['path', 'guards', 'allowUnauthenticated', 'imports', 'dashboard'] as const;
+const ROOT = /^\/?$/;
 const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*$/;
 
 /** @throws {WorkflowConfigurationError} naming the option, what was given and what is allowed */
 export function adminRoutesOf(given: WorkflowAdminRoutes): AdminRoutes {
-  const { path = 'admin/workflows', guards = [], allowUnauthenticated = false, imports = [] } = given;
-  if (typeof path !== 'string' || !PATH.test(path)) {
+  const { path = 'admin/workflows', dashboard = true, guards = [], allowUnauthenticated = false, imports = [] } = given;
+  if (typeof path !== 'string' || !(PATH.test(path) || ROOT.test(path))) {
     throw wrong('path', path, 'a path without parameters, such as "admin/workflows"');
   }
+  if (typeof dashboard !== 'boolean') throw wrong('dashboard', dashboard, 'true, false');
   if (!Array.isArray(guards) || !guards.every(isGuard)) {
     throw wrong('guards', guards, 'a list of guard classes, such as [JwtAuthGuard]');
   }
@@ -96,7 +104,7 @@ export function adminRoutesOf(given: WorkflowAdminRoutes): AdminRoutes {
         'allowUnauthenticated: true where a global guard (APP_GUARD) covers its routes or nobody else can reach them.',
     );
   }
-  return { path: path.replace(/^\//, ''), guards: [...guards], imports };
+  return { path: path.replace(/^\//, ''), dashboard, guards: [...guards], imports };
 }
 
 /** @throws {WorkflowConfigurationError} naming the option, what was given and what is allowed */

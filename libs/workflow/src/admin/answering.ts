@@ -3,10 +3,18 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { isPassing } from '../store/patience.js';
 import { bodyOf, Refusal, refusalOf } from './refusal.js';
 
-/** What a route answers; 200 unless it says otherwise. */
-export interface Answer {
+/** What a route answers, as JSON or as a file; 200 unless it says otherwise. */
+export type Answer = JsonAnswer | FileAnswer;
+
+export interface JsonAnswer {
   readonly statusCode?: number;
   readonly body: object;
+}
+
+export interface FileAnswer {
+  readonly statusCode?: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly content: Buffer;
 }
 
 /**
@@ -27,15 +35,24 @@ export class Answering {
     this.send(response, { statusCode: refusal.statusCode, body: bodyOf(refusal) });
   }
 
-  private send(response: unknown, { statusCode = 200, body }: Answer): void {
+  private send(response: unknown, answer: Answer): void {
     const { httpAdapter } = this.host;
     // An interceptor of the application's gave up on us, and has answered.
     if (httpAdapter.isHeadersSent(response)) return;
-    httpAdapter.setHeader(response, 'content-type', 'application/json; charset=utf-8');
-    httpAdapter.reply(response, asText(body), statusCode);
+    const { statusCode = 200 } = answer;
+    if ('body' in answer) {
+      httpAdapter.setHeader(response, 'content-type', 'application/json; charset=utf-8');
+      httpAdapter.reply(response, asText(answer.body), statusCode);
+      return;
+    }
+    // Later than a middleware such as helmet, which sets what the application says of its own pages: these win.
+    for (const [name, value] of Object.entries(answer.headers)) httpAdapter.setHeader(response, name, value);
+    httpAdapter.status(response, statusCode);
+    // Nest's own `reply` makes JSON of a Buffer; what both platforms call `send` takes one.
+    (response as { send(content: Buffer): void }).send(answer.content);
   }
 
-  private failed(error: unknown): Answer {
+  private failed(error: unknown): JsonAnswer {
     const refusal = refusalOf(error) ?? this.unexpected(error);
     return { statusCode: refusal.statusCode, body: bodyOf(refusal) };
   }

@@ -39,6 +39,6 @@ export class BrokenJson implements OnModuleInit {
 
   /** Under whatever prefix. */
   private isOurs({ originalUrl, url }: AdminRequest): boolean {
-    return (originalUrl ?? url).split('?', 1)[0]!.includes(`/${this.path}/api/`);
+    return (originalUrl ?? url).split('?', 1)[0]!.includes(`${this.path && '/'}${this.path}/api/`);
   }
 }

@@ -1,6 +1,7 @@
 import { Controller, UseGuards, VERSION_NEUTRAL, type Type } from '@nestjs/common';
 import type { AdminRoutes } from './admin.options.js';
 import { AttentionController } from './attention.controller.js';
+import { DashboardController, DashboardSlashController } from './dashboard.controller.js';
 import { DefinitionsController } from './definitions.controller.js';
 import { describeInOpenApi } from './open-api.js';
 import { ResponseHeaders } from './response-headers.guard.js';
@@ -10,7 +11,7 @@ import { UnknownController } from './unknown.controller.js';
 import { VerbsController } from './verbs.controller.js';
 
 /** In the order in which platforms look at them: what knows no path comes last. */
-const CONTROLLERS = [
+const API = [
   SummaryController,
   RunsController,
   VerbsController,
@@ -20,9 +21,10 @@ const CONTROLLERS = [
 ];
 
 /** The controllers at a path, behind guards: classes of their own, as an application may mount them twice. */
-export function mountedAt({ path, guards }: Pick<AdminRoutes, 'path' | 'guards'>): Type[] {
+export function mountedAt({ path, guards, dashboard }: Pick<AdminRoutes, 'path' | 'guards' | 'dashboard'>): Type[] {
   describeInOpenApi();
-  return CONTROLLERS.map((base) => {
+  const page = [DashboardController, ...(path === '' ? [] : [DashboardSlashController])];
+  return [...API, ...(dashboard ? page : [])].map((base) => {
     const mounted = { [base.name]: class extends (base as Type) {} }[base.name]!;
     // Versioned or not, these routes are the package's: they are where `path` says.
     Controller({ path, version: VERSION_NEUTRAL })(mounted);

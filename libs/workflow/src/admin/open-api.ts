@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { AttentionController } from './attention.controller.js';
 import { AttentionQuery, GroupBody } from './attention.input.js';
+import { DashboardController, DashboardSlashController } from './dashboard.controller.js';
 import { DefinitionsController, WindowQuery } from './definitions.controller.js';
 import { fieldsOf } from './input-field.js';
 import { PageQuery, RunListQuery } from './run-list.query.js';
@@ -103,7 +104,9 @@ export function describeInOpenApi(): void {
   }
   for (const route of ROUTES) describe(swagger, route);
   for (const controller of new Set(ROUTES.map((route) => route.controller))) swagger.ApiTags('workflows')(controller);
-  swagger.ApiExcludeController()(UnknownController);
+  for (const hidden of [UnknownController, DashboardController, DashboardSlashController]) {
+    swagger.ApiExcludeController()(hidden);
+  }
 }
 
 function describe(swagger: Swagger, { controller, method, summary, query, body, param, acts }: Route): void {

@@ -17,6 +17,8 @@ import {
 } from './admin.options.js';
 import { Answering } from './answering.js';
 import { ADMIN_PATH, BrokenJson } from './broken-json.js';
+import { Dashboard } from './dashboard.js';
+import { BUILT_DASHBOARD, DashboardFiles } from './dashboard-files.js';
 import { mountedAt } from './mount.js';
 
 /** Makes what `WorkflowAdminModule.forRootAsync()` cannot be told beforehand. */
@@ -36,7 +38,7 @@ const CALLBACKS = Symbol('WORKFLOW_ADMIN_CALLBACKS');
 const FACTORIES = ['useFactory', 'useClass', 'useExisting'] as const;
 
 /**
- * Administering runs over HTTP, for people and programs: a REST API at `<path>/api`. It stands behind the application's own guards. Import it beside
+ * Administering runs over HTTP, for people and programs: a dashboard at `<path>`, a REST API at `<path>/api`. They stand behind the application's own guards. Import it beside
  * `WorkflowModule`, or by its option `admin`.
  *
  * @example
@@ -93,6 +95,7 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
       Answering,
       { provide: ADMIN_PATH, useValue: routes.path },
       BrokenJson,
+      ...(routes.dashboard ? DASHBOARD : []),
       {
         provide: AdminReads,
         inject: [{ token: SERVICE_PARTS, optional: true }],
@@ -101,6 +104,11 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
     ],
   };
 }
+
+const DASHBOARD: readonly Provider[] = [
+  { provide: DashboardFiles, useFactory: () => DashboardFiles.of(BUILT_DASHBOARD) },
+  Dashboard,
+];
 
 function readsOf(parts: ServiceParts | undefined): AdminReads {
   if (parts) return new AdminReads(parts);

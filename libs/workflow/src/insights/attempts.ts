@@ -106,6 +106,7 @@ function attemptView(row: AttemptRow, run: AttemptsRun, batches: ReadonlyMap<str
     outcome: row.outcome,
     queue: row.queue,
     priority: row.priority,
+    created_at: toMoment(row.created_at),
     scheduled_at: toMoment(row.scheduled_at),
     waiting_since: toMoment(row.waiting_since),
     started_at: toMoment(row.started_at),

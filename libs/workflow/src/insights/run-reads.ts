@@ -5,6 +5,8 @@ import { BoundValues } from './bound-values.js';
 import { checkLimit, decodeCursor, encodeCursor } from './cursor.js';
 import { eventsOf } from './events.js';
 import type { InsightsParts } from './insights.parts.js';
+import { toMoment } from './moments.js';
+import { pausesOf } from './pauses.js';
 import { readable } from '../model/payload.js';
 import { resumeLabel } from './resume-label.js';
 import { checkRunFilter, UUID, type RunFilter } from './run-filter.js';
@@ -90,6 +92,7 @@ order by w.created_at desc, w.id desc`,
       const { attempts, total } = await attemptsOf(connection, run);
       return {
         ...runSummary(run, this.parts),
+        read_at: toMoment(run.now),
         args: readable(run.arguments),
         idempotency_key: run.idempotency_key,
         definition_loaded: definition !== null,
@@ -103,6 +106,7 @@ order by w.created_at desc, w.id desc`,
             : null,
         attempts,
         attempts_total: total,
+        pauses: await pausesOf(connection, id),
         signals: await signalsOf(connection, id),
       };
     });

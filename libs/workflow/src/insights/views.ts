@@ -55,6 +55,8 @@ export interface AttemptView {
   readonly outcome: StepOutcome | null;
   readonly queue: string;
   readonly priority: number;
+  /** When the attempt came to be: its parts begin here. */
+  readonly created_at: Moment;
   readonly scheduled_at: Moment;
   readonly waiting_since: Moment | null;
   readonly started_at: Moment | null;
@@ -118,8 +120,17 @@ export interface EventList {
   readonly next_cursor: string | null;
 }
 
+/** A stretch for which a run was paused. */
+export interface PauseView {
+  readonly from: Moment;
+  /** Null: it still is. */
+  readonly to: Moment | null;
+}
+
 /** A run's page. */
 export interface RunView extends RunSummary {
+  /** The database's clock when this was read: what is told "as of now" is as of this moment. */
+  readonly read_at: Moment;
   readonly args: unknown;
   readonly idempotency_key: string | null;
   /** The class is known to this process: without it the verbs that ask what comes next are refused. */
@@ -136,6 +147,8 @@ export interface RunView extends RunSummary {
   /** The newest hundred, newest first. */
   readonly attempts: readonly AttemptView[];
   readonly attempts_total: number;
+  /** The newest hundred, oldest first. */
+  readonly pauses: readonly PauseView[];
   /** The newest hundred, newest first. */
   readonly signals: readonly SignalView[];
 }

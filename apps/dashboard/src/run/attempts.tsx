@@ -1,0 +1,88 @@
+import { Stack, Text } from '@mantine/core';
+import type { AttemptView, ShownRun } from '../api/types';
+import { DataTable, type Columns } from '../parts/data-table';
+import { Disclosure } from '../parts/disclosure';
+import { JsonTree } from '../parts/json-tree';
+import { Moment } from '../parts/moment';
+import { count } from '../parts/numbers';
+import { Section } from '../parts/section';
+import { Empty } from '../parts/states';
+import { AttemptError } from './attempt-error';
+import { BatchProgress } from './batch-progress';
+import { outcomeOf } from './timeline/outcome-colors';
+
+const COLUMNS: Columns<AttemptView> = [
+  {
+    id: 'step',
+    header: 'Step, attempt',
+    cell: ({ row }) => `${row.original.step}, ${row.original.attempt}`,
+    meta: { isRowHeader: true },
+  },
+  { id: 'status', header: 'Came to', cell: ({ row }) => cameTo(row.original) },
+  {
+    id: 'started',
+    header: 'Started',
+    cell: ({ row }) => <Moment at={row.original.started_at} />,
+    meta: { visibleFrom: 'xs' },
+  },
+  { id: 'durations', header: 'How long', cell: ({ row }) => row.original.durations || '–' },
+  {
+    id: 'worker',
+    header: 'Worker',
+    cell: ({ row }) => row.original.worker ?? '–',
+    meta: { visibleFrom: 'sm' },
+  },
+  {
+    id: 'revision',
+    header: 'Revision',
+    cell: ({ row }) => row.original.app_revision ?? '–',
+    meta: { visibleFrom: 'sm' },
+  },
+];
+
+/** Its status, or what its end did to the run. */
+function cameTo(attempt: AttemptView): string {
+  if (attempt.outcome !== null) return outcomeOf(attempt).word;
+  if (attempt.status === 'waiting' && attempt.wait_for !== null) return `waiting for signal "${attempt.wait_for}"`;
+  return attempt.status === 'in_progress' ? 'at work' : attempt.status;
+}
+
+function Below({ attempt }: { attempt: AttemptView }) {
+  const { error, output, batch } = attempt;
+  return (
+    <Stack gap="xs">
+      {batch && <BatchProgress batch={batch} />}
+      {error && <AttemptError error={error} />}
+      {output !== null && (
+        <Disclosure label="Output">
+          <JsonTree value={output} label={`Output of step ${attempt.step}, attempt ${attempt.attempt}`} />
+        </Disclosure>
+      )}
+    </Stack>
+  );
+}
+
+export function Attempts({ run: { attempts, attempts_total } }: { run: ShownRun }) {
+  const isCut = attempts.length < attempts_total;
+  const aside = isCut && (
+    <Text size="sm" c="dimmed">
+      The newest {count(attempts.length)} of {count(attempts_total)}.
+    </Text>
+  );
+  return (
+    <Section title="Attempts" aside={aside}>
+      {attempts.length === 0 ? (
+        <Empty>The run has no attempts.</Empty>
+      ) : (
+        <DataTable
+          caption="Attempts, newest first"
+          columns={COLUMNS}
+          rows={attempts}
+          detail={(attempt) =>
+            (attempt.error ?? attempt.batch ?? attempt.output) !== null && <Below attempt={attempt} />
+          }
+        />
+      )}
+    </Section>
+  );
+}

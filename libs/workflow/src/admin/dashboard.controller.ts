@@ -1,0 +1,46 @@
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { paramOf, type AdminRequest } from './admin-request.js';
+import { Answering } from './answering.js';
+import { Dashboard } from './dashboard.js';
+import { Refusal } from './refusal.js';
+
+/** The dashboard's page and what it loads. */
+@Controller()
+export class DashboardController {
+  constructor(
+    @Inject(Answering) private readonly answering: Answering,
+    @Inject(Dashboard) private readonly dashboard: Dashboard,
+  ) {}
+
+  /** `<path>`; for Express `<path>/` too. */
+  @Get()
+  page(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+    return this.answering.answer(response, () => this.dashboard.page(request));
+  }
+
+  @Get('assets/:file')
+  asset(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+    return this.answering.answer(response, () => this.dashboard.asset(request));
+  }
+}
+
+/** Nest registers no path that ends in a slash. Fastify takes `<path>/` for one of these, with an empty parameter. */
+@Controller()
+export class DashboardSlashController {
+  constructor(
+    @Inject(Answering) private readonly answering: Answering,
+    @Inject(Dashboard) private readonly dashboard: Dashboard,
+  ) {}
+
+  @Get(':rest')
+  page(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+    return this.answering.answer(response, async () => {
+      if (paramOf(request, 'rest') === '') return this.dashboard.page(request);
+      throw new Refusal(
+        404,
+        'NO_SUCH_ROUTE',
+        'There is no such page here: the dashboard is one page, with a # in its addresses.',
+      );
+    });
+  }
+}
