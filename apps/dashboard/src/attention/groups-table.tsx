@@ -4,7 +4,7 @@ import type { AttentionGroup } from '../api/types';
 import { ClassLink } from '../insights/class-link';
 import { FiguresTable, type Columns } from '../parts/figures-table';
 import { Moment } from '../parts/moment';
-import { countText } from '../parts/numbers';
+import { counted } from '../parts/numbers';
 import { CountLink } from '../parts/run-count';
 import { STUCK_SENTENCES } from '../parts/stuck-sentences';
 import { filterOfGroup, idOfGroup } from './group';
@@ -82,7 +82,7 @@ function Actions({ group, press }: { group: AttentionGroup; press: Press }) {
           {LABELS[action]}
           <VisuallyHidden>
             {' '}
-            {countText(group.runs, 'run')} of {group.class} at step {group.step}, {STUCK_SENTENCES[group.reason]}
+            {counted(group.runs, 'run')} of {group.class} at step {group.step}, {STUCK_SENTENCES[group.reason]}
           </VisuallyHidden>
         </Button>
       ))}

@@ -2,7 +2,7 @@ import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/co
 import { useState } from 'react';
 import { useGroupAction } from '../api/queries';
 import type { AttentionGroup } from '../api/types';
-import { countText } from '../parts/numbers';
+import { counted } from '../parts/numbers';
 import { focusPageTitle } from '../parts/page-title';
 import { STUCK_SENTENCES } from '../parts/stuck-sentences';
 import { bodyOfGroup } from './group';
@@ -26,7 +26,7 @@ export function PressDialog({ action, group, opened, close }: PressDialogProps) 
   const [why, setWhy] = useState('');
   const act = useGroupAction();
   const runs = Math.min(group.runs, LARGEST_PRESS);
-  const title = `${action === 'resume' ? 'Resume' : 'Cancel'} ${countText(runs, 'run')}`;
+  const title = `${action === 'resume' ? 'Resume' : 'Cancel'} ${counted(runs, 'run')}`;
   const submit = (event: React.FormEvent) => {
     event.preventDefault();
     if (act.isPending) return;
@@ -50,8 +50,8 @@ export function PressDialog({ action, group, opened, close }: PressDialogProps) 
           </Text>
           {group.runs > runs && (
             <Text size="sm">
-              The group has {countText(group.runs, 'run')}. One press acts on {countText(runs, 'run')} at most, those
-              that are stuck for longest first.
+              The group has {counted(group.runs, 'run')}. One press acts on {counted(runs, 'run')} at most, those that
+              are stuck for longest first.
             </Text>
           )}
           <TextInput

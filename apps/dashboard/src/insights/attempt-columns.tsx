@@ -1,6 +1,7 @@
 import type { AttemptStats } from '../api/types';
 import type { Columns } from '../parts/figures-table';
-import { numberText, rateText } from '../parts/numbers';
+import { count } from '../parts/numbers';
+import { rateText } from '../parts/rates';
 import { PercentilesText } from '../parts/percentiles';
 
 type RateName = 'failure_rate' | 'reattempt_rate' | 'skip_rate';
@@ -18,7 +19,7 @@ export function attemptColumns<Row>(statsOf: (row: Row) => AttemptStats): Column
       id: 'attempts',
       header: 'Attempts',
       meta: { numeric: true },
-      cell: ({ row }) => numberText(statsOf(row.original).attempts),
+      cell: ({ row }) => count(statsOf(row.original).attempts),
     },
     { id: 'run_time', header: 'Ran for', cell: ({ row }) => <PercentilesText of={statsOf(row.original).run_time} /> },
     {

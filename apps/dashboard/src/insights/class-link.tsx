@@ -1,17 +1,10 @@
-import { Anchor } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { PageLink } from '../parts/page-link';
 
 /** A class's name, which leads to its page; the window that is looked at stays. */
 export function ClassLink({ name, window }: { name: string; window?: string }) {
   return (
-    <Anchor
-      component={Link}
-      to="/definitions/$name"
-      params={{ name } as never}
-      search={(window === undefined ? {} : { window }) as never}
-      inherit
-    >
+    <PageLink to="/definitions/$name" params={{ name }} search={window === undefined ? {} : { window }} inherit>
       {name}
-    </Anchor>
+    </PageLink>
   );
 }

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import type { DefinitionSummary } from '../api/types';
-import { countText } from '../parts/numbers';
+import { counted } from '../parts/numbers';
 
 /** What is out of the ordinary with a class: it is not loaded, or has runs on steps that were removed. */
 export function ClassNotes({ of }: { of: DefinitionSummary }) {
@@ -13,7 +13,7 @@ export function ClassNotes({ of }: { of: DefinitionSummary }) {
       )}
       {of.on_gravestones !== null && of.on_gravestones > 0 && (
         <Text size="sm" c="dimmed" fw={400}>
-          {countText(of.on_gravestones, 'ongoing run stands', 'ongoing runs stand')} on a removed step.
+          {counted(of.on_gravestones, 'ongoing run stands', 'ongoing runs stand')} on a removed step.
         </Text>
       )}
     </>

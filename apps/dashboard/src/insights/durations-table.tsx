@@ -1,7 +1,8 @@
 import type { DurationBucket } from '../api/types';
 import { Bar } from '../parts/bar';
 import { FiguresTable, type Columns } from '../parts/figures-table';
-import { durationText, numberText } from '../parts/numbers';
+import { count as numberText } from '../parts/numbers';
+import { durationText } from '../parts/rates';
 import { Empty } from '../parts/states';
 
 /** How many runs took how long, from start to finish. */

@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import type { FunnelView, RunCount } from '../api/types';
 import { Bar } from '../parts/bar';
 import { FiguresTable, type Columns } from '../parts/figures-table';
-import { numberText } from '../parts/numbers';
+import { count as numberText } from '../parts/numbers';
 import { RunCountLink } from '../parts/run-count';
 
 interface Stage {
@@ -17,7 +17,9 @@ interface Stage {
 export function FunnelTable({ funnel }: { funnel: FunnelView }) {
   const { started } = funnel;
   const columns = useMemo(() => columnsOf(started), [started]);
-  return <FiguresTable caption="How far runs got" columns={columns} rows={stagesOf(funnel)} idOf={({ what }) => what} />;
+  return (
+    <FiguresTable caption="How far runs got" columns={columns} rows={stagesOf(funnel)} idOf={({ what }) => what} />
+  );
 }
 
 function stagesOf({ steps, finished, cancelled }: FunnelView): readonly Stage[] {

@@ -2,7 +2,7 @@ import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import type { SeriesBucket, Window } from '../api/types';
 import { absolute } from '../parts/moment';
-import { numberText } from '../parts/numbers';
+import { count as numberText } from '../parts/numbers';
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });

@@ -1,7 +1,7 @@
 import { Skeleton, Text } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
 import type { DefinitionView } from '../api/types';
-import { countText } from '../parts/numbers';
+import { counted } from '../parts/numbers';
 import { absolute } from '../parts/moment';
 import { SeriesTable } from './series-table';
 
@@ -29,8 +29,8 @@ export function Throughput({ of }: { of: DefinitionView }) {
 }
 
 function summaryOf({ started, finished, cancelled, series }: DefinitionView): string {
-  const totals = `${countText(started.count, 'run was', 'runs were')} started, ${countText(finished.count, 'run')} finished, ${countText(cancelled.count, 'run was', 'runs were')} cancelled.`;
+  const totals = `${counted(started.count, 'run was', 'runs were')} started, ${counted(finished.count, 'run')} finished, ${counted(cancelled.count, 'run was', 'runs were')} cancelled.`;
   const busiest = series.reduce((one, other) => (other.started.count > one.started.count ? other : one), series[0]!);
   if (started.count === 0) return totals;
-  return `${totals} Most starts, ${countText(busiest.started.count, 'run')}, were from ${absolute(busiest.from)} to ${absolute(busiest.to)}.`;
+  return `${totals} Most starts, ${counted(busiest.started.count, 'run')}, were from ${absolute(busiest.from)} to ${absolute(busiest.to)}.`;
 }

@@ -6,7 +6,7 @@ import type { AttentionGroup, AttentionView } from '../api/types';
 import { ClassChoice } from '../attention/class-choice';
 import { GroupsTable, type GroupAction, type Press } from '../attention/groups-table';
 import { PressDialog } from '../attention/press-dialog';
-import { countText, numberText } from '../parts/numbers';
+import { counted, count } from '../parts/numbers';
 import { PageTitle } from '../parts/page-title';
 import { Empty, Failed, Loading } from '../parts/states';
 
@@ -39,8 +39,8 @@ function Groups({ view, chosen }: { view: AttentionView; chosen: string | undefi
       ) : (
         <>
           <Text>
-            {countText(runsTotal, 'run needs', 'runs need')} attention, in {countText(groupsTotal, 'group')}.
-            {groupsTotal > groups.length && ` Shown are the largest ${numberText(groups.length)} of them.`}
+            {counted(runsTotal, 'run needs', 'runs need')} attention, in {counted(groupsTotal, 'group')}.
+            {groupsTotal > groups.length && ` Shown are the largest ${count(groups.length)} of them.`}
           </Text>
           <GroupsTable groups={groups} press={press} />
         </>

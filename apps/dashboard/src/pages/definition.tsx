@@ -1,5 +1,5 @@
-import { Alert, Anchor, Stack, Text } from '@mantine/core';
-import { Link, useParams } from '@tanstack/react-router';
+import { Alert, Stack, Text } from '@mantine/core';
+import { useParams } from '@tanstack/react-router';
 import { useDefinition } from '../api/queries';
 import type { DefinitionView } from '../api/types';
 import { useChosenWindow } from '../insights/chosen-window';
@@ -10,6 +10,8 @@ import { FunnelTable } from '../insights/funnel-table';
 import { PipelineTable } from '../insights/pipeline-table';
 import { RevisionsTable } from '../insights/revisions-table';
 import { Throughput } from '../insights/throughput';
+import { About } from '../parts/about';
+import { PageLink } from '../parts/page-link';
 import { PageTitle } from '../parts/page-title';
 import { Section } from '../parts/section';
 import { Empty, Failed, Loading } from '../parts/states';
@@ -25,9 +27,9 @@ export function DefinitionPage() {
   return (
     <Stack>
       <div>
-        <Anchor component={Link} to="/definitions" search={{ window } as never} size="sm">
+        <PageLink to="/definitions" search={{ window }} size="sm">
           All classes
-        </Anchor>
+        </PageLink>
         <PageTitle>{name}</PageTitle>
       </div>
       <WindowPicker chosen={window} read={isPlaceholderData ? undefined : shown?.window} />
@@ -54,20 +56,31 @@ function ClassInNumbers({ of }: { of: DefinitionView }) {
       <ClassFigures of={of} />
       <Section
         title="Pipeline"
-        about="Runs at each step now, and how its attempts that ended in the window did. A run that is paused is counted as that alone."
+        aside={
+          <About>
+            Runs at each step now, and how its attempts that ended in the window did. A run that is paused is counted as
+            that alone.
+          </About>
+        }
       >
         {of.pipeline.length === 0 ? <Empty>No step is known.</Empty> : <PipelineTable steps={of.pipeline} />}
       </Section>
       <Section title="Throughput">
         <Throughput of={of} />
       </Section>
-      <Section title="Durations" about="From start to finish, of the runs that finished in the window.">
+      <Section title="Durations" aside={<About>From start to finish, of the runs that finished in the window.</About>}>
         <DurationsTable durations={of.durations} />
       </Section>
-      <Section title="Funnel" about="How far the runs got that were started in the window; each run counts once.">
+      <Section
+        title="Funnel"
+        aside={<About>How far the runs got that were started in the window; each run counts once.</About>}
+      >
         {of.started.count === 0 ? <Empty>No run was started in the window.</Empty> : <FunnelTable funnel={of.funnel} />}
       </Section>
-      <Section title="Revisions" about="The newest five that ended an attempt in the window, newest first.">
+      <Section
+        title="Revisions"
+        aside={<About>The newest five that ended an attempt in the window, newest first.</About>}
+      >
         {of.revisions.length === 0 ? (
           <Empty>No attempt that ended in the window names the revision that ran it.</Empty>
         ) : (

@@ -1,6 +1,7 @@
 import { Alert, Stack } from '@mantine/core';
 import { useSummary } from '../api/queries';
 import type { SummaryView } from '../api/types';
+import { About } from '../parts/about';
 import { PageTitle } from '../parts/page-title';
 import { Section } from '../parts/section';
 import { Empty, Failed, Loading } from '../parts/states';
@@ -28,7 +29,10 @@ function Summary({ of }: { of: SummaryView }) {
       <Section title="Needs attention">
         <StuckTable counts={of.by_reason} />
       </Section>
-      <Section title="Queues" about="Steps, and members of fan-outs, that are due and not taken by a worker.">
+      <Section
+        title="Queues"
+        aside={<About>Steps, and members of fan-outs, that are due and not taken by a worker.</About>}
+      >
         {of.queues.length === 0 ? <Empty>Nothing is due.</Empty> : <QueuesTable queues={of.queues} />}
       </Section>
       <Section title="Workers">

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import type { Percentiles } from '../api/types';
-import { durationText } from './numbers';
+import { durationText } from './rates';
 
 const NAMES = ['p50', 'p95', 'p99'] as const;
 export type PercentileName = (typeof NAMES)[number];

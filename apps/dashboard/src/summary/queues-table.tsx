@@ -1,6 +1,7 @@
 import type { QueueView } from '../api/types';
 import { FiguresTable, type Columns } from '../parts/figures-table';
-import { durationText, numberText } from '../parts/numbers';
+import { count } from '../parts/numbers';
+import { durationText } from '../parts/rates';
 
 /** What is due and not taken, by queue. */
 export function QueuesTable({ queues }: { queues: readonly QueueView[] }) {
@@ -9,7 +10,7 @@ export function QueuesTable({ queues }: { queues: readonly QueueView[] }) {
 
 const COLUMNS: Columns<QueueView> = [
   { header: 'Queue', meta: { names: true }, cell: ({ row }) => row.original.queue },
-  { header: 'Due now', meta: { numeric: true }, cell: ({ row }) => numberText(row.original.depth) },
+  { header: 'Due now', meta: { numeric: true }, cell: ({ row }) => count(row.original.depth) },
   {
     header: 'Oldest due for',
     meta: { numeric: true },

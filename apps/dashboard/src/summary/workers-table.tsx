@@ -1,9 +1,9 @@
-import { Anchor, List, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { List, Text } from '@mantine/core';
 import type { WorkerView } from '../api/types';
 import { FiguresTable, type Columns } from '../parts/figures-table';
 import { Moment } from '../parts/moment';
-import { countText, numberText } from '../parts/numbers';
+import { PageLink } from '../parts/page-link';
+import { counted, count } from '../parts/numbers';
 
 /** The processes that execute steps, and what each has in hand. */
 export function WorkersTable({ workers }: { workers: readonly WorkerView[] }) {
@@ -24,7 +24,7 @@ const COLUMNS: Columns<WorkerView> = [
     ),
   },
   { header: 'Up since', cell: ({ row }) => <Moment at={row.original.started_at} /> },
-  { header: 'In progress', meta: { numeric: true }, cell: ({ row }) => numberText(row.original.in_progress) },
+  { header: 'In progress', meta: { numeric: true }, cell: ({ row }) => count(row.original.in_progress) },
   { header: 'Runs', cell: ({ row }) => <InHand of={row.original} /> },
 ];
 
@@ -36,14 +36,14 @@ function InHand({ of }: { of: WorkerView }) {
       {of.runs.map((run, place) => (
         // A batch's members are several of one run.
         <List.Item key={`${run.workflow_id} ${run.step} ${run.attempt} ${run.started_at} ${place}`}>
-          <Anchor component={Link} to="/runs/$id" params={{ id: run.workflow_id } as never} inherit>
+          <PageLink to="/runs/$id" params={{ id: run.workflow_id }} inherit>
             {run.class}
-          </Anchor>{' '}
+          </PageLink>{' '}
           step {run.step}
-          {run.attempt > 1 && `, attempt ${numberText(run.attempt)}`}, since <Moment at={run.started_at} />
+          {run.attempt > 1 && `, attempt ${count(run.attempt)}`}, since <Moment at={run.started_at} />
         </List.Item>
       ))}
-      {more > 0 && <List.Item>and {countText(more, 'more that began later', 'more that began later')}</List.Item>}
+      {more > 0 && <List.Item>and {counted(more, 'more that began later', 'more that began later')}</List.Item>}
     </List>
   );
 }
