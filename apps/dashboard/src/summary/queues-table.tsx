@@ -1,0 +1,19 @@
+import type { QueueView } from '../api/types';
+import { FiguresTable, type Columns } from '../parts/figures-table';
+import { count } from '../parts/numbers';
+import { durationText } from '../parts/rates';
+
+/** What is due and not taken, by queue. */
+export function QueuesTable({ queues }: { queues: readonly QueueView[] }) {
+  return <FiguresTable caption="Queues" columns={COLUMNS} rows={queues} idOf={({ queue }) => queue} />;
+}
+
+const COLUMNS: Columns<QueueView> = [
+  { header: 'Queue', meta: { names: true }, cell: ({ row }) => row.original.queue },
+  { header: 'Due now', meta: { numeric: true }, cell: ({ row }) => count(row.original.depth) },
+  {
+    header: 'Oldest due for',
+    meta: { numeric: true },
+    cell: ({ row: { original } }) => (original.depth === 0 ? '–' : durationText(original.oldest_due_seconds * 1_000)),
+  },
+];
