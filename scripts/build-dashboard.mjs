@@ -48,7 +48,8 @@ function newestSource() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
-    if (buildDashboard({ force: process.argv.includes('--force') }) === null) console.log('There is no apps/dashboard.');
+    if (buildDashboard({ force: process.argv.includes('--force') }) === null)
+      console.log('There is no apps/dashboard.');
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     process.exitCode = 1;

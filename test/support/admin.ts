@@ -18,6 +18,8 @@ export type Platform = (typeof PLATFORMS)[number];
 
 export interface AdminBoot {
   platform?: Platform;
+  /** Options of Fastify's adapter. */
+  fastify?: ConstructorParameters<typeof FastifyAdapter>[0];
   /** Of `WorkflowAdminModule.forRoot`; null: the module is among `imports`. Default: everybody may, at `admin/workflows`. */
   admin?: WorkflowAdminOptions | null;
   workflow?: WorkflowModuleOptions;
@@ -73,7 +75,7 @@ export async function bootAdmin(suite: Suite, boot: AdminBoot = {}): Promise<Adm
     providers,
   }).setLogger(boot.logger ?? new Silent());
   const module = await override(builder).compile();
-  const adapter = platform === 'fastify' ? new FastifyAdapter() : new ExpressAdapter();
+  const adapter = platform === 'fastify' ? new FastifyAdapter(boot.fastify) : new ExpressAdapter();
   const app = module.createNestApplication(adapter, { bodyParser: boot.bodyParser ?? true });
   settings?.(app);
   await app.listen(0, '127.0.0.1');

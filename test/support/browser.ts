@@ -16,11 +16,10 @@ const FLAGS = [
   '--disable-sync',
 ];
 /** For a loaded machine: what a page waits for comes in milliseconds else. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 20_000;
 
 /** Where Chromium is: `CHROMIUM_PATH`, or where packages put it; undefined: nowhere. */
-export const chromiumPath: string | undefined =
-  process.env.CHROMIUM_PATH ?? PLACES.find((place) => existsSync(place));
+export const chromiumPath: string | undefined = process.env.CHROMIUM_PATH ?? PLACES.find((place) => existsSync(place));
 
 /** What a test may say of its page beside Playwright's own options. */
 export interface PageOptions extends BrowserContextOptions {
@@ -81,7 +80,7 @@ function browsing(executablePath: string): Browsing {
       const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Berlin', ...options });
       contexts.push(context);
       context.setDefaultTimeout(PATIENCE_MS);
-      if (as !== null) await context.addCookies([{ name: 'operator', value: as, url: options.baseURL }]);
+      if (as !== null) await context.addCookies([{ name: 'operator', value: as, url: new URL(options.baseURL).origin }]);
       const page = await context.newPage();
       watch(page, new URL(options.baseURL).origin, (problem) => problems.push(problem));
       return page;
@@ -91,6 +90,8 @@ function browsing(executablePath: string): Browsing {
 
 function watch(page: Page, own: string, report: (problem: string) => void): void {
   page.on('console', (message) => {
+    // The browser's own idea, of a page without an icon: a refusal, say.
+    if (message.location().url.endsWith('/favicon.ico')) return;
     // Breaches of the content security policy come this way too.
     if (message.type() === 'error') report(`console: ${message.text()} (${message.location().url})`);
   });

@@ -2,6 +2,7 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { paramOf, type AdminRequest } from './admin-request.js';
 import { Answering } from './answering.js';
 import { Dashboard } from './dashboard.js';
+import { NO_NAME, SLASH_ROUTE } from './dashboard-slash.js';
 import { Refusal } from './refusal.js';
 
 /** The dashboard's page and what it loads. */
@@ -24,7 +25,7 @@ export class DashboardController {
   }
 }
 
-/** Nest registers no path that ends in a slash. Fastify takes `<path>/` for one of these, with an empty parameter. */
+/** `<path>/` for Fastify: see {@link DashboardSlash}. */
 @Controller()
 export class DashboardSlashController {
   constructor(
@@ -32,10 +33,10 @@ export class DashboardSlashController {
     @Inject(Dashboard) private readonly dashboard: Dashboard,
   ) {}
 
-  @Get(':rest')
+  @Get(SLASH_ROUTE)
   page(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
-      if (paramOf(request, 'rest') === '') return this.dashboard.page(request);
+      if (paramOf(request, 'rest') === NO_NAME) return this.dashboard.page(request);
       throw new Refusal(
         404,
         'NO_SUCH_ROUTE',

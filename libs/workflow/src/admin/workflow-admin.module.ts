@@ -18,6 +18,7 @@ import {
 import { Answering } from './answering.js';
 import { ADMIN_PATH, BrokenJson } from './broken-json.js';
 import { Dashboard } from './dashboard.js';
+import { DashboardSlash } from './dashboard-slash.js';
 import { BUILT_DASHBOARD, DashboardFiles } from './dashboard-files.js';
 import { mountedAt } from './mount.js';
 
@@ -108,6 +109,7 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
 const DASHBOARD: readonly Provider[] = [
   { provide: DashboardFiles, useFactory: () => DashboardFiles.of(BUILT_DASHBOARD) },
   Dashboard,
+  DashboardSlash,
 ];
 
 function readsOf(parts: ServiceParts | undefined): AdminReads {
