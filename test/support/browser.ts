@@ -19,7 +19,7 @@ const FLAGS = [
 const PATIENCE_MS = 20_000;
 
 /** Where Chromium is: `CHROMIUM_PATH`, or where packages put it; undefined: nowhere. */
-export const chromiumPath: string | undefined = process.env.CHROMIUM_PATH ?? PLACES.find((place) => existsSync(place));
+export const chromiumPath: string | undefined = process.env.CHROMIUM_PATH || PLACES.find((place) => existsSync(place));
 
 /** What a test may say of its page beside Playwright's own options. */
 export interface PageOptions extends BrowserContextOptions {
@@ -80,7 +80,8 @@ function browsing(executablePath: string): Browsing {
       const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'Europe/Berlin', ...options });
       contexts.push(context);
       context.setDefaultTimeout(PATIENCE_MS);
-      if (as !== null) await context.addCookies([{ name: 'operator', value: as, url: new URL(options.baseURL).origin }]);
+      if (as !== null)
+        await context.addCookies([{ name: 'operator', value: as, url: new URL(options.baseURL).origin }]);
       const page = await context.newPage();
       watch(page, new URL(options.baseURL).origin, (problem) => problems.push(problem));
       return page;
