@@ -35,7 +35,8 @@ export function ThroughputChart(props: { series: readonly SeriesBucket[]; window
         xAxisProps={{ tickFormatter: (from: string) => ticks.format(new Date(from)), minTickGap: 24 }}
         yAxisProps={{ allowDecimals: false }}
         tooltipAnimationDuration={0}
-        tooltipProps={{ labelFormatter: (from) => absolute(String(from)) }}
+        // Where nothing is pointed at, there is no label either.
+        tooltipProps={{ labelFormatter: (from: unknown) => (typeof from === 'string' ? absolute(from) : '') }}
         barProps={{ isAnimationActive: false }}
         // A picture with a name, not something to operate: the table has the numbers.
         barChartProps={{ accessibilityLayer: false }}

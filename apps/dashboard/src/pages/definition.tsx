@@ -49,7 +49,7 @@ function ClassInNumbers({ of }: { of: DefinitionView }) {
   return (
     <>
       {(of.note !== null || (of.on_gravestones ?? 0) > 0) && (
-        <Alert color="yellow" variant="outline" title="Note">
+        <Alert variant="default" title="Note">
           <ClassNotes of={of} />
         </Alert>
       )}

@@ -37,7 +37,7 @@ function Summary({ of }: { of: SummaryView }) {
       </Section>
       <Section title="Workers">
         {of.workers.length === 0 ? (
-          <Alert color="yellow" variant="outline" title="No worker is seen">
+          <Alert variant="default" title="No worker is seen">
             Nothing is executed until one starts.
           </Alert>
         ) : (
