@@ -1,4 +1,4 @@
-import { JsonInput, NativeSelect, Text, TextInput } from '@mantine/core';
+import { NativeSelect, Text, Textarea, TextInput } from '@mantine/core';
 import type { ShownRun } from '../../api/types';
 import { ZONE } from '../../parts/local-time';
 import type { Draft, DraftErrors, DraftField } from './draft';
@@ -49,7 +49,7 @@ export function Fields({ run, draft, errors, onType }: FieldsProps) {
         data-autofocus
         onChange={({ currentTarget }) => onType('name', currentTarget.value)}
       />
-      <JsonInput
+      <Textarea
         label="Payload"
         description="A JSON object"
         value={draft.payload}
@@ -58,7 +58,8 @@ export function Fields({ run, draft, errors, onType }: FieldsProps) {
         minRows={4}
         maxRows={14}
         spellCheck={false}
-        onChange={(value) => onType('payload', value)}
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+        onChange={({ currentTarget }) => onType('payload', currentTarget.value)}
       />
     </>
   );
