@@ -133,7 +133,10 @@ describeInBrowser('acting on a run', (browsing) => {
     await dialog(page).getByLabel('Reason (optional)').fill('by mistake');
     await send(page, 'Cancel run');
     await told(page, 'Cancelled.');
-    await page.getByText(/^Cancelled by dashboard:olga at .*: by mistake$/).waitFor();
+    await page
+      .getByRole('main')
+      .getByText(/^Cancelled by dashboard:olga at .*: by mistake$/)
+      .waitFor();
     expect(await lastEvent(id, 'cancelled')).toMatchObject({ actor: 'dashboard:olga', reason: 'by mistake' });
   });
 

@@ -8,6 +8,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { retries } from './api/queries';
+import { contrast } from './contrast';
 import { router } from './router';
 import { theme } from './theme';
 
@@ -16,7 +17,7 @@ const client = new QueryClient({ defaultOptions: { queries: { retry: retries, st
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <MantineProvider theme={theme} defaultColorScheme="auto">
+      <MantineProvider theme={theme} cssVariablesResolver={contrast} defaultColorScheme="auto">
         <Notifications position="bottom-right" />
         <RouterProvider router={router} />
       </MantineProvider>
