@@ -3,7 +3,6 @@ import {
   Anchor,
   AppShell,
   Badge,
-  Group,
   Text,
   useComputedColorScheme,
   useMantineColorScheme,
@@ -11,6 +10,8 @@ import {
 import { IconMoon, IconSun } from '@tabler/icons-react';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useSummary } from './api/queries';
+import { count, counted } from './parts/numbers';
+import classes from './shell.module.css';
 
 const PAGES = [
   ['/runs', 'Runs'],
@@ -25,33 +26,36 @@ export function Shell() {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
     <AppShell header={{ height: { base: 88, sm: 52 } }} padding="md">
-      <AppShell.Header px="md">
+      <AppShell.Header px={{ base: 'xs', sm: 'md' }}>
         <Anchor href="#main" className="skip-link" onClick={skipToMain}>
           Skip to the content
         </Anchor>
-        <Group h="100%" gap="lg" wrap="wrap">
-          <Text fw={700}>Workflows</Text>
-          <Group component="nav" aria-label="Pages" gap="md" style={{ flex: 1 }}>
+        <div className={classes.bar}>
+          <Text fw={700} className={classes.name}>
+            Workflows
+          </Text>
+          <nav aria-label="Pages" className={classes.pages}>
             {PAGES.map(([to, name]) => (
               <Anchor
                 key={to}
                 component={Link}
                 to={to}
+                inherit
                 c={path.startsWith(to) ? undefined : 'inherit'}
                 fw={path.startsWith(to) ? 600 : 400}
                 aria-current={path.startsWith(to) ? 'page' : undefined}
               >
                 {name}
                 {to === '/attention' && stuck > 0 && (
-                  <Badge ml={6} color="red" size="sm" aria-label={`${stuck} runs`}>
-                    {stuck}
+                  <Badge ml={6} color="red" size="sm" aria-label={counted(stuck, 'run')}>
+                    {count(stuck)}
                   </Badge>
                 )}
               </Anchor>
             ))}
-          </Group>
+          </nav>
           <ColorScheme />
-        </Group>
+        </div>
       </AppShell.Header>
       <AppShell.Main id="main" tabIndex={-1}>
         <Outlet />

@@ -6,8 +6,12 @@ import { PercentilesText } from '../parts/percentiles';
 
 type RateName = 'failure_rate' | 'reattempt_rate' | 'skip_rate';
 
-/** Columns of what attempts came to. They lead nowhere: the run list shows runs. */
-export function attemptColumns<Row>(statsOf: (row: Row) => AttemptStats): Columns<Row> {
+/**
+ * Columns of what attempts came to. They lead nowhere: the run list shows runs.
+ *
+ * @param more what else is known of them
+ */
+export function attemptColumns<Row>(statsOf: (row: Row) => AttemptStats, more: Columns<Row> = []): Columns<Row> {
   const rate = (name: RateName, header: string): Columns<Row>[number] => ({
     id: name,
     header,
@@ -21,12 +25,8 @@ export function attemptColumns<Row>(statsOf: (row: Row) => AttemptStats): Column
       meta: { numeric: true },
       cell: ({ row }) => count(statsOf(row.original).attempts),
     },
+    ...more,
     { id: 'run_time', header: 'Ran for', cell: ({ row }) => <PercentilesText of={statsOf(row.original).run_time} /> },
-    {
-      id: 'pickup',
-      header: 'Picked up after',
-      cell: ({ row }) => <PercentilesText of={statsOf(row.original).pickup} />,
-    },
     rate('failure_rate', 'Failed'),
     rate('reattempt_rate', 'Tried again'),
     rate('skip_rate', 'Skipped'),

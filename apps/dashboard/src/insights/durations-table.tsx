@@ -13,6 +13,7 @@ export function DurationsTable({ durations }: { durations: readonly DurationBuck
   return (
     <FiguresTable
       caption="How long runs took"
+      narrow
       columns={columnsOf(largest)}
       rows={shown}
       idOf={({ from_ms: from }) => String(from)}

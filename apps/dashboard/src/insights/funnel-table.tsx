@@ -18,7 +18,13 @@ export function FunnelTable({ funnel }: { funnel: FunnelView }) {
   const { started } = funnel;
   const columns = useMemo(() => columnsOf(started), [started]);
   return (
-    <FiguresTable caption="How far runs got" columns={columns} rows={stagesOf(funnel)} idOf={({ what }) => what} />
+    <FiguresTable
+      caption="How far runs got"
+      narrow
+      columns={columns}
+      rows={stagesOf(funnel)}
+      idOf={({ what }) => what}
+    />
   );
 }
 

@@ -1,6 +1,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import type { PipelineStep } from '../api/types';
 import { FiguresTable, type Columns } from '../parts/figures-table';
+import { PercentilesText } from '../parts/percentiles';
 import { RunCountLink } from '../parts/run-count';
 import { attemptColumns } from './attempt-columns';
 
@@ -24,7 +25,16 @@ const COLUMNS: Columns<PipelineStep> = [
   at('running', 'Running'),
   at('waiting', 'Waiting'),
   at('paused', 'Paused'),
-  ...attemptColumns<PipelineStep>(({ stats }) => stats),
+  ...attemptColumns<PipelineStep>(
+    ({ stats }) => stats,
+    [
+      {
+        id: 'pickup',
+        header: 'Picked up after',
+        cell: ({ row }) => <PercentilesText of={row.original.stats.pickup} />,
+      },
+    ],
+  ),
 ];
 
 const KINDS: Readonly<Record<NonNullable<PipelineStep['kind']>, string | null>> = {
@@ -47,7 +57,7 @@ function Step({ of }: { of: PipelineStep }) {
       </Group>
       {of.wait_for !== null && (
         <Text size="sm" c="dimmed" fw={400}>
-          Waits for {of.wait_for}, {of.wait_timeout === null ? 'as long as it takes' : `at most ${of.wait_timeout}`}
+          Waits for {of.wait_for}. {of.wait_timeout === null ? 'No deadline.' : `Deadline: ${of.wait_timeout}.`}
         </Text>
       )}
     </>

@@ -25,7 +25,7 @@ const COLUMNS: Columns<RevisionView> = [
       <Group gap={6}>
         <Code>{original.revision}</Code>
         {original.worse && (
-          <Badge color="red" size="sm" tt="none">
+          <Badge color="red" variant="outline" size="sm" tt="none">
             fails more than the one before
           </Badge>
         )}

@@ -31,6 +31,7 @@ export function ThroughputChart(props: { series: readonly SeriesBucket[]; window
         dataKey="from"
         series={SERIES}
         withLegend
+        legendProps={{ itemSorter: null }}
         valueFormatter={numberText}
         xAxisProps={{ tickFormatter: (from: string) => ticks.format(new Date(from)), minTickGap: 24 }}
         yAxisProps={{ allowDecimals: false }}

@@ -1,4 +1,4 @@
-import { Alert, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useDefinition } from '../api/queries';
 import type { DefinitionView } from '../api/types';
@@ -31,6 +31,7 @@ export function DefinitionPage() {
           All classes
         </PageLink>
         <PageTitle>{name}</PageTitle>
+        {shown && <ClassNotes of={shown} />}
       </div>
       <WindowPicker chosen={window} read={isPlaceholderData ? undefined : shown?.window} />
       {error && <Failed error={error} again={refetch} />}
@@ -48,11 +49,6 @@ export function DefinitionPage() {
 function ClassInNumbers({ of }: { of: DefinitionView }) {
   return (
     <>
-      {(of.note !== null || (of.on_gravestones ?? 0) > 0) && (
-        <Alert variant="default" title="Note">
-          <ClassNotes of={of} />
-        </Alert>
-      )}
       <ClassFigures of={of} />
       <Section
         title="Pipeline"

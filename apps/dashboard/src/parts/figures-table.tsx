@@ -32,15 +32,24 @@ interface FiguresTableProps<Row> {
   readonly columns: Columns<Row>;
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
+  /** Few short columns: they stay close to each other, and a table on a phone too. */
+  readonly narrow?: boolean;
   /** Columns with an accessor can be sorted by. */
   readonly sortable?: boolean;
 }
 
 /**
- * A table. On a narrow screen each row becomes a block with the headers beside its cells. While the pointer or the focus is in it, a refresh does not
+ * A table. On a phone each row becomes a block with the headers beside its cells. While the pointer or the focus is in it, a refresh does not
  * change its order.
  */
-export function FiguresTable<Row>({ caption, columns, rows, idOf, sortable = false }: FiguresTableProps<Row>) {
+export function FiguresTable<Row>({
+  caption,
+  columns,
+  rows,
+  idOf,
+  narrow = false,
+  sortable = false,
+}: FiguresTableProps<Row>) {
   const [sorting, setSorting] = useState<SortingState>([]);
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
@@ -61,7 +70,7 @@ export function FiguresTable<Row>({ caption, columns, rows, idOf, sortable = fal
       {/* Blocks are no table to some browsers unless it says that it is. */}
       <Table
         role="table"
-        className={classes.table}
+        className={`${classes.table} ${narrow ? classes.narrow : classes.stacks}`}
         verticalSpacing="xs"
         onMouseEnter={() => setPointed(true)}
         onMouseLeave={() => setPointed(false)}

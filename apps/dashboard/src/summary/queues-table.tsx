@@ -5,7 +5,7 @@ import { durationText } from '../parts/rates';
 
 /** What is due and not taken, by queue. */
 export function QueuesTable({ queues }: { queues: readonly QueueView[] }) {
-  return <FiguresTable caption="Queues" columns={COLUMNS} rows={queues} idOf={({ queue }) => queue} />;
+  return <FiguresTable caption="Queues" columns={COLUMNS} narrow rows={queues} idOf={({ queue }) => queue} />;
 }
 
 const COLUMNS: Columns<QueueView> = [

@@ -11,7 +11,9 @@ interface Row {
 /** Runs that need a person, by why. */
 export function StuckTable({ counts }: { counts: SummaryView['by_reason'] }) {
   const rows = (Object.keys(STUCK_SENTENCES) as StuckReason[]).map((reason) => ({ reason, runs: counts[reason] }));
-  return <FiguresTable caption="Runs that need attention, by reason" columns={COLUMNS} rows={rows} idOf={idOf} />;
+  return (
+    <FiguresTable caption="Runs that need attention, by reason" columns={COLUMNS} narrow rows={rows} idOf={idOf} />
+  );
 }
 
 const idOf = ({ reason }: Row) => reason;

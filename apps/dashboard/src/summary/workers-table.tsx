@@ -36,7 +36,7 @@ function InHand({ of }: { of: WorkerView }) {
       {of.runs.map((run, place) => (
         // A batch's members are several of one run.
         <List.Item key={`${run.workflow_id} ${run.step} ${run.attempt} ${run.started_at} ${place}`}>
-          <PageLink to="/runs/$id" params={{ id: run.workflow_id }} inherit>
+          <PageLink to="/runs/$id" params={{ id: run.workflow_id }} inherit underline="always">
             {run.class}
           </PageLink>{' '}
           step {run.step}
