@@ -9,6 +9,5 @@ export function tellOutcome({ ok, reason, refused, left }: GroupResult): void {
     title: complete ? 'Done' : ok ? 'Done in part' : 'Nothing was done',
     message: reason,
     autoClose: complete ? 8_000 : false,
-    closeButtonProps: { 'aria-label': 'Close the message' },
   });
 }
