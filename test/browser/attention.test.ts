@@ -173,7 +173,7 @@ describeInBrowser('what needs attention', (browsing) => {
     await seed(...times(5, () => paused('Scripted', 'Small')), paused('Scripted', 'New'));
     // As when somebody comes back to the window: it is read again without waiting for the next time.
     await suite.eventually(async () => {
-      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+      await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })));
       return (await sizes()).some(([, runs]) => runs === '6');
     }, 'the larger number is shown');
     expect(await sizes()).toEqual([['Large', '2'], ['Small', '6'], ['New', '1']]); // prettier-ignore

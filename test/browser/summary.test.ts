@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { Step, Workflow, WorkflowOf } from 'nestjs-pg-workflows';
 import { describeInBrowser, expectAccessible } from '../support/browser';
 import { dashboardPages, searchOf } from '../support/dashboard-page';
@@ -110,5 +111,22 @@ describeInBrowser('the summary', (browsing) => {
     await page.getByText('No worker is seen').waitFor();
     await expectAccessible(page);
     expect(new Set(asked)).toEqual(new Set(['summary']));
+  });
+
+  test('what the first page loads is under 300 kB compressed, no file of it is over 500 kB, and charts are not among it', async () => {
+    const page = await browsing.page({ baseURL: dashboard.app.page });
+    const loaded: Promise<{ url: string; body: Buffer }>[] = [];
+    page.on('response', (response) => {
+      if (response.url().includes('/api/')) return;
+      loaded.push(response.body().then((body) => ({ url: response.url(), body })));
+    });
+    await page.goto('#/runs');
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    const files = await Promise.all(loaded);
+    const compressed = files.reduce((sum, { body }) => sum + gzipSync(body).length, 0);
+    expect(compressed).toBeGreaterThan(100_000);
+    expect(compressed).toBeLessThan(300_000);
+    expect(Math.max(...files.map(({ body }) => body.length))).toBeLessThan(500_000);
+    expect(files.filter(({ url }) => url.includes('chart'))).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useGroupAction } from '../api/queries';
 import type { AttentionGroup } from '../api/types';
 import { counted } from '../parts/numbers';
@@ -25,17 +25,23 @@ interface PressDialogProps {
 export function PressDialog({ action, group, opened, close }: PressDialogProps) {
   const [why, setWhy] = useState('');
   const act = useGroupAction();
+  // The second click of a double click comes before the button is drawn as disabled.
+  const isSent = useRef(false);
   const runs = Math.min(group.runs, LARGEST_PRESS);
   const title = `${action === 'resume' ? 'Resume' : 'Cancel'} ${counted(runs, 'run')}`;
   const submit = (event: React.FormEvent) => {
     event.preventDefault();
-    if (act.isPending) return;
+    if (isSent.current) return;
+    isSent.current = true;
     act.mutate(
       { action, body: bodyOfGroup(group, why) },
       {
         onSuccess: (result) => {
           tellOutcome(result);
           close();
+        },
+        onError: () => {
+          isSent.current = false;
         },
       },
     );
