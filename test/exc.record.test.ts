@@ -332,7 +332,7 @@ describe('what is kept and told of an error', () => {
         await suite.eventually(() => logged.mock.calls.length > 0, 'it is logged');
         const lines = logged.mock.calls.splice(0).map(([message]) => String(message));
         expect(lines).toEqual([
-          expect.stringContaining(`workflow=${failed.id} class=InBody step=only attempt=1 ended as paused`),
+          expect.stringContaining(`workflow=${failed.id} step=only attempt=1 class=InBody ended as paused`),
         ]);
       }
     } finally {

@@ -15,7 +15,14 @@ export class AdminAccess {
   /** @throws {Refusal} 403 */
   async assertMay(request: AdminRequest, action: AdminAction, run: AdminRun | null): Promise<void> {
     const { can } = this.callbacks;
-    if (!can || (await can(request, action, run))) return;
+    const may: unknown = can ? await can(request, action, run) : true;
+    if (may === true) return;
+    // An Observable, a list of roles: taken as it is, each would be a yes.
+    if (may !== false && may != null) {
+      throw new TypeError(
+        `"can" of WorkflowAdminModule answered ${typeof may === 'object' ? 'an object' : typeof may}; it answers true or false`,
+      );
+    }
     const what = action === 'read' ? 'see this' : `"${action}" ${run ? 'this run' : 'runs'}`;
     throw new Refusal(403, 'FORBIDDEN', `You may not ${what}: ask whoever grants roles in this application.`);
   }

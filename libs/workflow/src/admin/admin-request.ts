@@ -10,6 +10,9 @@ export interface AdminRequest {
   readonly body?: unknown;
   /** With regard to the proxies that the application trusts. */
   readonly host?: string;
+  readonly httpVersionMajor?: number;
+  /** Node's own, in Fastify's. */
+  readonly raw?: { readonly httpVersionMajor?: number };
 }
 
 /** The query's parameters. Not the platform's reading of them: that depends on the application's settings. */

@@ -88,12 +88,12 @@ const PATH = /^\/?[\w.~-]+(\/[\w.~-]+)*$/;
 /** @throws {WorkflowConfigurationError} naming the option, what was given and what is allowed */
 export function adminRoutesOf(given: WorkflowAdminRoutes): AdminRoutes {
   const { path = 'admin/workflows', dashboard = true, guards = [], allowUnauthenticated = false, imports = [] } = given;
-  if (typeof path !== 'string' || !(PATH.test(path) || ROOT.test(path))) {
-    throw wrong('path', path, 'a path without parameters, such as "admin/workflows"');
+  if (typeof path !== 'string' || !(PATH.test(path) || ROOT.test(path)) || /(^|\/)\.\.?(\/|$)/.test(path)) {
+    throw wrong('path', path, 'a path without parameters and without a slash at its end, such as "admin/workflows"');
   }
   if (typeof dashboard !== 'boolean') throw wrong('dashboard', dashboard, 'true, false');
   if (!Array.isArray(guards) || !guards.every(isGuard)) {
-    throw wrong('guards', guards, 'a list of guard classes, such as [JwtAuthGuard]');
+    throw wrong('guards', guards, 'a list of guard classes (with a method canActivate), such as [JwtAuthGuard]');
   }
   if (typeof allowUnauthenticated !== 'boolean')
     throw wrong('allowUnauthenticated', allowUnauthenticated, 'true, false');
@@ -138,8 +138,10 @@ export function assertAdminOptions(
 
 export const ADMIN_KEYS: readonly string[] = [...ROUTE_KEYS, ...CALLBACK_KEYS];
 
+/** A function that makes a guard (`AuthGuard` without its `('jwt')`) is none: Nest 11 takes it, and lets everybody through. */
 function isGuard(value: unknown): boolean {
-  return typeof value === 'function' || typeof (value as CanActivate | null)?.canActivate === 'function';
+  const guard: unknown = typeof value === 'function' ? value.prototype : value;
+  return typeof (guard as CanActivate | null | undefined)?.canActivate === 'function';
 }
 
 function originOf(given: unknown): string {

@@ -59,7 +59,9 @@ export class Answering {
 
   /** What it was is for the log, not for whoever asked. */
   private unexpected(error: unknown): Refusal {
-    if (error instanceof HttpException) return new Refusal(error.getStatus(), 'REFUSED', error.message);
+    if (error instanceof HttpException && error.getStatus() >= 400) {
+      return new Refusal(error.getStatus(), 'REFUSED', error.message);
+    }
     this.logger.error(
       `A request to the workflows' API failed: ${error instanceof Error ? `${error.name}: ${error.message}` : typeof error}`,
       error instanceof Error ? error.stack : undefined,

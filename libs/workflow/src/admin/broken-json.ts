@@ -39,6 +39,10 @@ export class BrokenJson implements OnModuleInit {
 
   /** Under whatever prefix. */
   private isOurs({ originalUrl, url }: AdminRequest): boolean {
-    return (originalUrl ?? url).split('?', 1)[0]!.includes(`${this.path && '/'}${this.path}/api/`);
+    const asked = (originalUrl ?? url)
+      .split('?', 1)[0]!
+      .replace(/\/{2,}/g, '/')
+      .toLowerCase();
+    return `${asked}/`.includes(`${this.path && '/'}${this.path}/api/`.toLowerCase());
   }
 }

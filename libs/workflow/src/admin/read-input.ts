@@ -35,7 +35,7 @@ export async function readBody<T extends object>(dto: Dto<T>, request: AdminRequ
       'Send the body as JSON, with "content-type: application/json"; {} when there is nothing to say.',
     );
   }
-  if (!hasBody(headers)) {
+  if (!hasBody(request)) {
     // Express makes {} of nothing, Fastify refuses it: nobody is to find out on the day when the platform changes.
     throw new Refusal(400, 'INVALID_INPUT', 'There is no body; send {} when there is nothing to say.');
   }
@@ -75,7 +75,9 @@ async function checked<T extends object>(
   throw invalid(problem.property, `${Object.values(problem.constraints ?? {})[0] ?? `${problem.property} is wrong`}.`);
 }
 
-function hasBody(headers: AdminRequest['headers']): boolean {
+function hasBody({ headers, httpVersionMajor, raw, body }: AdminRequest): boolean {
+  // HTTP/2 has frames, and needs neither header.
+  if ((raw?.httpVersionMajor ?? httpVersionMajor ?? 1) >= 2) return body !== undefined;
   return headers['transfer-encoding'] !== undefined || !/^0*$/.test(String(headers['content-length'] ?? ''));
 }
 

@@ -2,6 +2,7 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { Verb } from '../model/states.js';
 import type { RunAccess } from '../service/run-access.js';
 import { WorkflowService } from '../service/workflow.service.js';
+import { Semaphore } from '../store/semaphore.js';
 import type { ExpectingOptions } from '../transition/by.js';
 import { AdminAccess, adminRunOf } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
@@ -14,6 +15,9 @@ import { RescheduleBody, ResumeAtBody, SignalBody, VerbBody } from './verb.bodie
 
 /** Whoever waits for an answer is not kept until somebody's transaction lets the run go. */
 const LOCK_TIMEOUT_MS = 3_000;
+
+/** Verbs at once: they may wait for a run that somebody holds, and each has a connection of the application's pool meanwhile. */
+const AT_ONCE = 4;
 
 /** What a verb did: words for whoever asked, and what else its answer has. */
 interface Done {
@@ -32,6 +36,8 @@ type Perform<Body> = (
 /** The verbs of one run. Each answers what became of it: `{ ok, reason, run }`. */
 @Controller()
 export class VerbsController {
+  private readonly turns = new Semaphore(AT_ONCE);
+
   constructor(
     @Inject(Answering) private readonly answering: Answering,
     @Inject(AdminAccess) private readonly access: AdminAccess,
@@ -97,7 +103,9 @@ export class VerbsController {
       const { duplicateDelivery: duplicate } = signal;
       const reason = duplicate
         ? 'A signal with this idempotency key was sent before: nothing was stored.'
-        : `Signal "${name}" was sent.`;
+        : signal.status === 'pending'
+          ? `Signal "${name}" was sent, and is kept: no step waits for it now.`
+          : `Signal "${name}" was sent, and taken by the step that waited for it.`;
       return { reason, more: { signal_id: signal.id, duplicate_delivery: duplicate } };
     });
   }
@@ -139,7 +147,7 @@ export class VerbsController {
         ...(body.expected_status != null && { expectedStatus: body.expected_status }),
       };
       try {
-        const { reason, more } = await perform(access, id, options, body, run.workflow_class);
+        const { reason, more } = await this.turns.hold(() => perform(access, id, options, body, run.workflow_class));
         return { body: { ok: true, reason, ...more, run: await this.view(id) } };
       } catch (error) {
         return this.refused(error, id);

@@ -66,7 +66,7 @@ export class WorkflowAdminModule {
 
   /** As `forRoot`, with `actor`, `can`, `subjectUrl` and `allowedOrigins` from other providers. */
   static forRootAsync(options: WorkflowAdminAsyncOptions): DynamicModule {
-    assertAdminOptions(options ?? {}, [...ROUTE_KEYS, 'inject', ...FACTORIES]);
+    assertAdminOptions(options, [...ROUTE_KEYS, 'inject', ...FACTORIES]);
     const made = FACTORIES.map((key) => options[key]).filter((one) => one !== undefined);
     if (made.length !== 1 || typeof made[0] !== 'function') {
       throw new WorkflowConfigurationError(

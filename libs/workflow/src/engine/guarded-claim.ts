@@ -251,8 +251,11 @@ async function end(
   { run, row, workflow }: LockedDue,
   kind: 'cancelled' | 'skipped',
 ): Promise<GuardedClaim> {
-  const move = endAttempt(workflow.definition, { run, row }, outcomeOf(kind), { defaultQueue: settings.queue });
-  await applyMove(transaction, run, move);
+  const { close, ...move } = endAttempt(workflow.definition, { run, row }, outcomeOf(kind), {
+    defaultQueue: settings.queue,
+  });
+  // Which release skips and cancels is what its numbers are asked for.
+  await applyMove(transaction, run, { ...move, close: { ...close!, appRevision: settings.appRevision } });
   return { kind: 'ended', report: null };
 }
 

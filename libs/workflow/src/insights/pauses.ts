@@ -22,5 +22,5 @@ export async function pausesOf(connection: Connection, workflowId: string): Prom
 select stretch.paused_at, stretch.until from stretch where stretch.name = 'paused' order by stretch.id desc limit ${MOST}`,
     [workflowId],
   );
-  return rows.reverse().map(({ paused_at, until }) => ({ from: toMoment(paused_at), to: toMoment(until) }));
+  return rows.toReversed().map(({ paused_at, until }) => ({ from: toMoment(paused_at), to: toMoment(until) }));
 }

@@ -103,7 +103,7 @@ function isObject(value: unknown): value is object {
 }
 
 function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+  return typeof value === 'string' && value.trim() !== '';
 }
 
 function asText(value: unknown): string {

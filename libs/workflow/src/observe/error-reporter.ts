@@ -32,7 +32,7 @@ export class LoggingErrorReporter implements ErrorReporter {
     const { workflowClass, workflowId, stepName, attempt, outcome } = context;
     const { class: name, message, backtrace } = captureError(error, { backtraceLines: 10 });
     const line =
-      `workflow=${workflowId} class=${workflowClass} step=${stepName} attempt=${attempt} ended as ${outcome}: ` +
+      `workflow=${workflowId} step=${stepName} attempt=${attempt} class=${workflowClass} ended as ${outcome}: ` +
       `${name}: ${message}`;
     if (outcome === 'reattempted') this.logger.warn(line);
     else this.logger.error(line, backtrace ?? undefined);

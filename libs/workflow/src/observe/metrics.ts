@@ -85,6 +85,7 @@ export function startAtZero(sink: MetricSink, definitions: readonly WorkflowDefi
     sink.zero('paused', { ...run, error_class: NO_ERROR });
     for (const step of steps) {
       if (step.kind === 'removed') continue;
+      for (const outcome of ['paused', 'reattempted']) sink.zero('steps', { ...run, step: step.name, outcome });
       for (const detection of ['lease', 'sweep']) sink.zero('stalls', { ...run, step: step.name, detection });
       if (step.onTimeout === 'notify' && step.waitTimeout !== null) {
         sink.zero('waitOverdue', { ...run, step: step.name });

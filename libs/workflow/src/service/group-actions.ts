@@ -17,6 +17,8 @@ export interface StuckGroups {
 const LARGEST_PRESS = 500;
 /** A run that somebody holds is left for the next press after this long. */
 const LOCK_WAIT_MS = 2_000;
+/** A press takes no longer than this: what it has not come to by then is left. */
+const PRESS_MS = 10_000;
 /** Runs acted on at the same time: a press must leave connections to others. */
 const AT_ONCE = 4;
 
@@ -78,9 +80,11 @@ export class GroupActions {
   ): Promise<GroupResult> {
     const waiting = [...ids];
     const fates: Fate[] = [];
+    const begun = performance.now();
     const work = async () => {
       for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        fates.push(await this.act(group, id, decide));
+        const isLate = performance.now() - begun > PRESS_MS;
+        fates.push(isLate ? 'left' : await this.act(group, id, decide));
       }
     };
     try {
@@ -125,7 +129,8 @@ function resultOf(did: string, fates: readonly Fate[], untouched: number): Group
     movedOn && `${movedOn} had already moved on`,
     refused && `${refused} could not be ${did.toLowerCase()}`,
     left && `${left} are left: press again`,
-    done + movedOn + refused + left === 0 && 'no run is in this group any more',
+    done + movedOn + refused + left === 0 &&
+      'no run is in this group (any more). Without "error_class" it is the group of runs that have none',
   ];
   return { ok: done > 0, done, moved_on: movedOn, refused, left, reason: `${reason.filter(Boolean).join('; ')}.` };
 }

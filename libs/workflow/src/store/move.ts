@@ -36,6 +36,8 @@ export interface Change {
     /** As stored; left as it is when not given. */
     readonly output?: string | null;
     readonly error?: ErrorRecord | null;
+    /** Of the process that ended it, when its body never began there. */
+    readonly appRevision?: string | null;
   };
   /** The next attempt. `after`: the row whose end its wait counts from; not given: from now. */
   readonly open?: { readonly schedule: Schedule; readonly after?: string };
@@ -72,7 +74,7 @@ const CHANGE = statement(
 with closed as (
   update ${t.steps} s
   set status = $6::text, outcome = $7::text, finished_at = statement_timestamp(), output = coalesce($8::json, s.output),
-      error_class = $9::text, error_message = $10::text, error_backtrace = $11::text, error_causes = $12::json
+      app_revision = coalesce(s.app_revision, $31::text), error_class = $9::text, error_message = $10::text, error_backtrace = $11::text, error_causes = $12::json
   where s.id = $4::bigint and ${statusIs('s.status', '$5::text')}
   returning s.id, s.step_name, s.attempt, (extract(epoch from s.finished_at - s.started_at) * 1000)::float8 as ran_ms
 ), opened as (
@@ -93,10 +95,12 @@ with closed as (
   set status = case when $22::text in ('wake', 'time_out') then 'scheduled' else s.status end,
       timed_out = s.timed_out or $22::text = 'time_out',
       scheduled_at = case when $22::text in ('now', 'wake', 'time_out') then statement_timestamp()
-                          when $22::text = 'at' then $23::timestamptz else s.scheduled_at end,
+                          when $22::text = 'at' then $23::timestamptz
+                          when $22::text = 'as_scheduled' then greatest(s.scheduled_at, statement_timestamp())
+                          else s.scheduled_at end,
       available_at = case when $22::text = 'now' or $22::text in ('wake', 'time_out') and $3::text <> 'paused' then statement_timestamp()
                           when $22::text = 'at' then $23::timestamptz
-                          when $22::text = 'as_scheduled' then s.scheduled_at
+                          when $22::text = 'as_scheduled' then greatest(s.scheduled_at, statement_timestamp())
                           when $22::text in ('stop_clock', 'start_clock') then s.available_at end,
       timeout_at = case when $22::text = 'start_clock' then s.stopped_timeout_at + (statement_timestamp()
                           - (select p.paused_at from ${t.runs} p where p.id = $1::uuid)) end,
@@ -181,6 +185,7 @@ export async function applyChange(connection: Connection, change: Change): Promi
     events.map((event) => (event.details ? JSON.stringify(event.details) : null)),
     consume ?? null,
     OF_WAITING_ROWS,
+    close?.appRevision ?? null,
   ]);
   if (
     row!.run !== 1 ||
