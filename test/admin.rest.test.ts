@@ -10,7 +10,9 @@ import {
   type RunStatus,
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
+import { HttpException } from '@nestjs/common';
 import { IsIn } from 'class-validator';
+import { of } from 'rxjs';
 import { DataSource } from 'typeorm';
 import { bootAdmin, PLATFORMS, type AdminApp } from './support/admin';
 import { untilWaitingForLocks } from './support/locks';
@@ -60,7 +62,7 @@ class Approval extends WorkflowOf {
 const Waits = waiting();
 
 /** A run's page without what goes on while one looks: ages, and lengths of what has not ended. */
-const lasting = ({ now: _now, attempts, ...run }: any) => ({
+const lasting = ({ now: _now, read_at: _readAt, attempts, ...run }: any) => ({
   ...run,
   attempts: attempts.map(({ id, step, attempt, status, outcome }: any) => ({ id, step, attempt, status, outcome })),
 });
@@ -78,7 +80,7 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
       admin: {
         allowUnauthenticated: true,
         actor: (request) => request.headers['x-user'],
-        can: (request, action, run) => can?.(request, action, run) ?? true,
+        can: (request, action, run) => (can ? can(request, action, run) : true),
         subjectUrl: (type, id) => {
           if (id === 'throws') throw new Error('no such page');
           return { fine: `/${type}/4?tab=1`, url: 'https://shop.example/4', script: 'javascript:alert(1)' }[id] ?? id;
@@ -415,6 +417,21 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
     for (const name of ['Nobody', '%00', '__proto__', 'constructor']) {
       expect(await admin.get(`api/definitions/${name}`)).toMatchObject({ status: 404, body: { statusCode: 404 } });
     }
+  });
+
+  test.each([
+    ['an Observable of false', of(false)],
+    ['an empty list of roles', []],
+    ['a word', 'no'],
+    ['a refusal that says 200', Promise.reject(new HttpException('no', 200))],
+    ['nothing', undefined],
+  ])('DASH-20 only true lets a verb through: %s does not', async (_what, answer) => {
+    await Promise.resolve(answer).catch(() => undefined);
+    const run = await start();
+    can = () => answer as never;
+    const { status } = await admin.post(`api/runs/${run.id}/cancel`, {});
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect((await run.reload()).status).toBe('ready');
   });
 
   test('whoever may not is told so, and nothing is done: can is asked for lists, runs, verbs and groups', async () => {

@@ -190,6 +190,29 @@ describe('runs that need a person', () => {
     await sql(`delete from workflows where workflow_class = 'Many'`);
   });
 
+  test('MET-11 OPS-07 a run whose time came while it was paused is due from its resume on, and not overdue', async () => {
+    const app = await suite.boot([Scripted], { worker: false });
+    const { runs: reads, summary } = readsOf(app);
+    const run = await app.workflows.start(Scripted, script({}));
+    await run.pause();
+    await sql(
+      `update workflow_steps set scheduled_at = scheduled_at - interval '3 hours', created_at = created_at - interval '3 hours' where workflow_id = $1`,
+      [run.id],
+    );
+    await run.resume();
+    expect((await summary()).by_reason).toMatchObject({ overdue: 0 });
+    const { now, stuck_reason, attempts } = await reads.run(run.id);
+    expect([now, stuck_reason]).toEqual([
+      expect.stringMatching(/^Scheduled: step "one", attempt 1, is due since/),
+      null,
+    ]);
+    expect(attempts[0].queued_ms).toBeLessThan(3_600_000);
+    const [row] = await sql('select available_at = scheduled_at as same from workflow_steps where workflow_id = $1', [
+      run.id,
+    ]);
+    expect(row.same).toBe(true);
+  });
+
   test('DASH-18 AMB-30 a group is resumed or cancelled, run by run; one that moved on is left alone and counted', async () => {
     const app = await suite.boot([Scripted]);
     const runs: WorkflowHandle[] = [];

@@ -83,9 +83,9 @@ describe('insights of runs that were run', () => {
     expect([total('started'), total('finished'), total('cancelled')]).toEqual([6, 1, 1]);
     expect(page.durations.reduce((sum, { count }) => sum + count, 0)).toBe(1);
     expect(page.end_to_end).toMatchObject({ sample_size: 1, p50_ms: expect.any(Number), note: 'Only 1 sample.' });
-    // Who skipped was a guard, before any worker's revision was on the row.
+    // What a guard skipped, before its body began, is the release's too.
     expect(page.revisions.map(({ revision, attempts, worse }) => [revision, attempts, worse])).toEqual([
-      ['r42', 12, false],
+      ['r42', 13, false],
     ]);
 
     const { definitions } = await reads.definitions('1h');
