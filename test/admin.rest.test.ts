@@ -12,7 +12,7 @@ import {
 } from 'nestjs-pg-workflows';
 import { HttpException } from '@nestjs/common';
 import { IsIn } from 'class-validator';
-import { of } from 'rxjs';
+import { of as observableOf } from 'rxjs';
 import { DataSource } from 'typeorm';
 import { bootAdmin, PLATFORMS, type AdminApp } from './support/admin';
 import { untilWaitingForLocks } from './support/locks';
@@ -420,7 +420,7 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
   });
 
   test.each([
-    ['an Observable of false', of(false)],
+    ['an Observable of false', observableOf(false)],
     ['an empty list of roles', []],
     ['a word', 'no'],
     ['a refusal that says 200', Promise.reject(new HttpException('no', 200))],

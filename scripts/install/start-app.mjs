@@ -1,5 +1,5 @@
 // @ts-check
-// Starts a compiled application and has it run a workflow.
+// Starts a compiled application, has it run a workflow, and opens its dashboard.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -22,6 +22,7 @@ export async function startApp(step, app, url) {
   const server = start([process.execPath, 'dist/main'], { cwd: app, env: { DATABASE_URL: url, PORT: String(port) } });
   try {
     await greet(step, server, `http://127.0.0.1:${port}`);
+    await lookAtDashboard(step, `http://127.0.0.1:${port}/admin/workflows`);
   } finally {
     server.end('SIGTERM');
     await Promise.race([server.ended, pause(10_000, undefined, { ref: false })]);
@@ -49,6 +50,23 @@ async function greet(step, server, address) {
   });
   if (finished.events.join() !== EVENTS.join()) {
     throw new StepFailed(step, `the finished run has other events: ${finished.events.join(', ')}`, server.output());
+  }
+}
+
+/**
+ * The page, and all that it names.
+ *
+ * @param {string} step
+ * @param {string} address
+ */
+async function lookAtDashboard(step, address) {
+  const page = await fetch(address);
+  const html = await page.text();
+  const assets = [...html.matchAll(/(?:src|href)="(\.\/assets\/[^"]+)"/g)].map(([, name]) => new URL(name, page.url));
+  if (!page.ok || assets.length === 0) throw new StepFailed(step, `${address} answered ${page.status}`, html);
+  for (const asset of assets) {
+    const { status } = await fetch(asset);
+    if (status !== 200) throw new StepFailed(step, `${asset.href} answered ${status}`);
   }
 }
 

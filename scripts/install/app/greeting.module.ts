@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { WorkflowModule } from 'nestjs-pg-workflows';
+import { WorkflowAdminModule, WorkflowModule } from 'nestjs-pg-workflows';
 import { WorkflowMigrations } from 'nestjs-pg-workflows/migrations';
 import { GreetingController } from './greeting.controller.js';
 import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
@@ -16,6 +16,7 @@ import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
       retryAttempts: 0,
     }),
     WorkflowModule.forRoot(),
+    WorkflowAdminModule.forRoot({ allowUnauthenticated: true }),
   ],
   controllers: [GreetingController],
   providers: [GreetingWorkflow, Letterbox],

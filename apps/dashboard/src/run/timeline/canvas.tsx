@@ -1,4 +1,5 @@
 import { memo, type CSSProperties } from 'react';
+import { ZONE } from '../../parts/local-time';
 import { absolute } from '../../parts/moment';
 import { ticksOf } from './axis';
 import { outcomeOf } from './outcome-colors';
@@ -17,7 +18,7 @@ export const Canvas = memo(function Canvas({ drawing: { bars, pauses, now }, vie
   const at = now === null ? null : <span className="timeline-now" style={{ left: `${place(now)}%` }} title="Now" />;
   return (
     <>
-      <Line label="" isAxis>
+      <Line label={ZONE} isAxis>
         {ticksOf(view, ticks).map((tick) => (
           <span key={tick.at} className="timeline-tick" style={{ left: `${place(tick.at)}%` }}>
             {tick.label}

@@ -35,7 +35,7 @@ export function Timeline({ run }: { run: ShownRun }) {
             ? `${absolute(new Date(zoom.view.from).toISOString())} to ${absolute(new Date(zoom.view.to).toISOString())}`
             : 'Zoom with + and −, move with the arrow keys or by dragging, 0 shows the whole run.'}
         </Text>
-        <Button.Group>
+        <Group gap={4} role="group" aria-label="What the timeline shows">
           <Button variant="default" size="xs" onClick={() => zoom.zoom(2)}>
             Zoom in
           </Button>
@@ -51,7 +51,7 @@ export function Timeline({ run }: { run: ShownRun }) {
           <Button variant="default" size="xs" disabled={!zoom.isZoomed} onClick={zoom.reset}>
             Whole run
           </Button>
-        </Button.Group>
+        </Group>
       </Group>
       <div
         ref={useMergedRef(box, sized)}
