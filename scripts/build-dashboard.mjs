@@ -24,6 +24,8 @@ export function buildDashboard({ force = false } = {}) {
   const { status } = spawnSync(process.execPath, [path.join(path.dirname(vite), 'bin/vite.js'), 'build'], {
     cwd: dashboard,
     stdio: ['ignore', 'inherit', 'inherit'],
+    // Jest's own would build React for development, twice as large.
+    env: { ...process.env, NODE_ENV: 'production' },
   });
   if (status !== 0) throw new Error("The dashboard does not build (Vite's words are above).");
   return built;

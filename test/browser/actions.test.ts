@@ -190,7 +190,7 @@ describeInBrowser('acting on a run', (browsing) => {
     expect(await signals(run.id)).toEqual([]);
     await payload.fill('{"amount": 42}');
     await send(page, 'Send signal');
-    await told(page, 'Signal "shipped" was sent.');
+    await told(page, 'Signal "shipped" was sent, and taken by the step that waited for it.');
     await until(run, 'finished');
     expect(await signals(run.id)).toEqual([
       { name: 'shipped', payload: { amount: 42 }, idempotency_key: expect.stringMatching(/^dashboard-[0-9a-f]{32}$/) },
