@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import type { Client } from 'pg';
 import { ensureBuilt } from './support/built';
 import { withClient } from './support/database-names';
+import { brokenInvariants } from './support/invariants.mjs';
 
 /** The demo as a process of its own, on the test run's server. */
 class Demo {
@@ -118,7 +120,8 @@ describe('the demo', () => {
     expect(url).toBeDefined();
 
     const read = async (where: string) => (await fetch(`${url}${where}`)).json();
-    expect(await read('/workflows')).toHaveLength(8);
+    const newest = await read('/workflows');
+    expect(newest).toHaveLength(100);
     expect(await read('/orders/4/workflow')).toMatchObject({ status: 'finished', workflow: 'OrderWorkflow' });
     expect((await fetch(`${url}/orders/99/workflow`)).status).toBe(404);
     const paymentOf = (orderId: number) => ({
@@ -138,7 +141,8 @@ describe('the demo', () => {
     };
     expect((await fetch(`${url}/webhooks/github`, nameless)).status).toBe(400);
     expect((await fetch(`${url}/webhooks/github`, incomplete)).status).toBe(400);
-    expect(await read('/workflows')).toHaveLength(8);
+    const ids = (listed: unknown) => (listed as { id: string }[]).map(({ id }) => id);
+    expect(ids(await read('/workflows'))).toEqual(ids(newest));
 
     const operators = (headers: Record<string, string>, where: string, init: RequestInit = {}) =>
       fetch(`${url}/admin/workflows/api/${where}`, {
@@ -150,15 +154,38 @@ describe('the demo', () => {
     expect((await operators({}, 'runs')).headers.get('www-authenticate')).toMatch(/^Basic /);
     for (const wrong of [{ authorization: '' }, { authorization: 'Bearer olga' }])
       expect((await operators(wrong, 'runs')).status).toBe(401);
-    const listed = await operators(basic, 'runs?state=all&class=OrderWorkflow');
+    const listed = await operators(basic, 'runs?state=all&class=OrderWorkflow&limit=7');
     const { runs } = (await listed.json()) as { runs: { id: string; subject_url: string }[] };
     expect(runs).toHaveLength(7);
     expect(runs[0].subject_url).toMatch(/^\/orders\/\d\/workflow$/);
+    expect(runs.every((run) => /^\/orders\/[1-7]\//.test(run.subject_url))).toBe(true);
     const refused = await operators(bearer, `runs/${runs[0].id}/resume`, { method: 'POST', body: '{}' });
     expect([refused.status, await refused.json()]).toMatchObject([409, { ok: false, code: 'NOT_PAUSED' }]);
     expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
       /workflow_steps_total\{.*workflow_class="OrderWorkflow"/,
     );
+
+    // What the dashboard opens on: a past that the engine could have left.
+    const dashboard = (headers: Record<string, string>) => fetch(`${url}/admin/workflows/`, { headers });
+    expect((await dashboard({})).status).toBe(401);
+    expect(await (await dashboard(basic)).text()).toMatch(/<script type="module"/);
+    const summary = await operators(basic, 'summary');
+    expect(await summary.json()).toMatchObject({
+      by_reason: {
+        paused_error: expect.any(Number),
+        stalled: 1,
+        paused_manual: 2,
+        overdue: 0,
+        waiting_overdue: expect.any(Number),
+      },
+    });
+    expect(((await (await operators(basic, 'attention')).json()) as { groups: object[] }).groups).toHaveLength(7);
+    expect(await played.ended).toBe(0);
+    const [database] = await demoDatabases();
+    const left = new URL(process.env.WORKFLOWS_TEST_DATABASE_URL!);
+    left.pathname = `/${database}`;
+    const rowsOf = (client: Client) => ({ query: async (sql: string) => (await client.query(sql)).rows });
+    expect(await withClient(left.href, (client) => brokenInvariants(rowsOf(client)))).toEqual([]);
 
     staying.interrupt();
     expect(await staying.ended).toBe(0);

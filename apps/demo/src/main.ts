@@ -3,6 +3,7 @@ import { ValidationPipe, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module';
 import { demonstrate } from './narration/demonstration';
+import { recallPast } from './narration/history';
 import { headline } from './narration/voice';
 import { operatorsToken } from './operators/operators.guard';
 
@@ -27,8 +28,9 @@ async function main(): Promise<void> {
     process.exitCode = fine === true || (fine === 'stopped' && !once) ? 0 : 1;
     if (once) return;
     if (fine !== 'stopped') {
+      const runs = await recallPast(app);
       headline(`It stays up until Ctrl-C: ${url}/workflows and ${url}/orders/4/workflow
-For operators: ${url}/admin/workflows/api/runs?state=all (any name; password ${operatorsToken})
+The dashboard, with ${runs} runs of the last days: ${url}/admin/workflows/ (any name; password ${operatorsToken})
 Metrics: ${url}/metrics`);
     }
     await stopped;
