@@ -129,8 +129,7 @@ function resultOf(did: string, fates: readonly Fate[], untouched: number): Group
     movedOn && `${movedOn} had already moved on`,
     refused && `${refused} could not be ${did.toLowerCase()}`,
     left && `${left} are left: press again`,
-    done + movedOn + refused + left === 0 &&
-      'no run is in this group any more',
+    done + movedOn + refused + left === 0 && 'no run is in this group any more',
   ];
   return { ok: done > 0, done, moved_on: movedOn, refused, left, reason: `${reason.filter(Boolean).join('; ')}.` };
 }
