@@ -1,3 +1,4 @@
+import { connect } from 'node:http2';
 import {
   ClassSerializerInterceptor,
   Controller,
@@ -332,6 +333,27 @@ describe('the admin module', () => {
     expect(await ask({ origin: 'https://shop.example', 'x-forwarded-host': 'shop.example' })).toBe(200);
     expect(await ask({ origin: 'https://shop.example:443', 'x-forwarded-host': 'shop.example' })).toBe(200);
     expect(await ask({ origin: 'https://evil.example', 'x-forwarded-host': 'shop.example' })).toBe(403);
+  });
+
+  test('over HTTP/2, which says no length, a body is taken', async () => {
+    const admin = await boot({ platform: 'fastify', fastify: { http2: true } as never });
+    const run = await admin.workflows.start(Scripted, script({}));
+    const session = connect(admin.url);
+    try {
+      const status = await new Promise<unknown>((resolve, reject) => {
+        session.on('error', reject);
+        const asked = session.request({
+          ':method': 'POST',
+          ':path': `/admin/workflows/api/runs/${run.id}/pause`,
+          'content-type': 'application/json',
+        });
+        asked.on('response', (headers) => resolve(headers[':status'])).on('error', reject);
+        asked.resume().end('{}');
+      });
+      expect([status, (await run.reload()).status]).toEqual([200, 'paused']);
+    } finally {
+      session.destroy();
+    }
   });
 
   test('where nobody parses bodies, a verb says so instead of acting without what was said', async () => {

@@ -15,7 +15,7 @@ import { IsIn } from 'class-validator';
 import { of as observableOf } from 'rxjs';
 import { DataSource } from 'typeorm';
 import { bootAdmin, PLATFORMS, type AdminApp } from './support/admin';
-import { untilWaitingForLocks } from './support/locks';
+import { holdRuns, untilWaitingForLocks, waitingForLocks } from './support/locks';
 import { leaveInProgress } from './support/lost-worker';
 import { allRows, makeWait } from './support/rows';
 import { script, Scripted } from './support/scripted';
@@ -434,6 +434,20 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
     expect((await run.reload()).status).toBe('ready');
   });
 
+  test('a run that somebody holds has at most four connections of the pool waiting for it, however many verbs are sent', async () => {
+    const run = await start();
+    const lock = await holdRuns(suite, [run.id]);
+    const answers = Array.from({ length: 12 }, () => act(run, 'pause'));
+    await untilWaitingForLocks(suite, 4);
+    // The application's own calls find a connection; by then the twelve would all have one.
+    const other = await start();
+    await other.pause();
+    expect(await waitingForLocks(suite)).toBe(4);
+    await lock.release();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status).toSorted((one, two) => one - two);
+    expect(statuses).toEqual([200, ...Array<number>(11).fill(409)]);
+  });
+
   test('whoever may not is told so, and nothing is done: can is asked for lists, runs, verbs and groups', async () => {
     const run = await inStatus('paused');
     const before = await allRows(sql);
@@ -528,6 +542,12 @@ describe.each(PLATFORMS)('the REST API on %s', (platform) => {
       expect([body, (await sent(body)).status]).toEqual([body, 400]);
     const quoted = await sent('{"reason": <script>alert(1)</script>');
     expect([quoted.status, /script/.test(quoted.text), quoted.body.statusCode]).toEqual([400, false, 400]);
+    // Express takes these for the same paths, or parses before it knows that there is none.
+    for (const path of ['/admin/workflows/api', '/ADMIN/Workflows/api/runs', '/admin//workflows/api/runs']) {
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '<script>' };
+      const { status, text } = await admin.send(path, init);
+      expect([path, status, /script/.test(text)]).toEqual([path, 400, false]);
+    }
     expect((await sent(JSON.stringify({ reason: 'x'.repeat(2 ** 21) }))).status).toBe(413);
     for (const [field, body] of [
       ['reason', { reason: 7 }], ['reason', { reason: 'x'.repeat(1_001) }], ['reason', { reason: ['x'] }], ['expected_status', { expected_status: 'gone' }], ['step', { step: 'one' }],

@@ -213,6 +213,14 @@ describe('what the metrics count', () => {
     ]);
   });
 
+  test('MET-14 what an alert is about stands at 0 before it happens: a burst that comes first has grown from something', async () => {
+    const { scrape } = await boot([Scripted], { worker: false });
+    const series = await scrape();
+    for (const outcome of ['paused', 'reattempted']) {
+      expect(series.get(`${STEPS}{outcome="${outcome}",step="two",workflow_class="Scripted"}`)).toBe(0);
+    }
+  });
+
   test('MET-02 MET-04 a stall is counted once, by how it was found, with the attempt and the end of its run', async () => {
     const app = await boot([Scripted], { stallAction: 'cancel', worker: { ...CLAIMS_NOTHING, lease: '1s' } });
     const { workflows, scrape } = app;

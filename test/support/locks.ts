@@ -19,13 +19,16 @@ export async function holdRuns(
   };
 }
 
+/** How many connections wait for a lock now. */
+export async function waitingForLocks(suite: Suite): Promise<number> {
+  const [row] = await suite.sql<{ waiting: number }>(
+    `select count(*)::int as waiting from pg_stat_activity
+     where datname = current_database() and state = 'active' and wait_event_type = 'Lock'`,
+  );
+  return row.waiting;
+}
+
 /** Waits until so many connections wait for a lock. */
 export function untilWaitingForLocks(suite: Suite, count: number): Promise<void> {
-  return suite.eventually(async () => {
-    const [row] = await suite.sql<{ waiting: number }>(
-      `select count(*)::int as waiting from pg_stat_activity
-       where datname = current_database() and state = 'active' and wait_event_type = 'Lock'`,
-    );
-    return row.waiting >= count;
-  }, `${count} connections wait for a lock`);
+  return suite.eventually(async () => (await waitingForLocks(suite)) >= count, `${count} connections wait for a lock`);
 }

@@ -6,11 +6,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { urlOf, withClient } from './database-names';
+import { endsWithUs } from './ends-with-us';
 
 export interface PgBouncer {
   /** A URL of the server's, through the pooler. */
@@ -109,17 +110,6 @@ function unprivileged(): { uid: number; gid: number } | undefined {
     if (uid.status === 0 && gid.status === 0) return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
   }
   throw new Error('We are root, and there is neither a user "postgres" nor "nobody" to run PgBouncer as');
-}
-
-/** Ends it when our process is gone, however it went: the shell's `read` then meets the end of its input. */
-function endsWithUs({ pid }: ChildProcess, folder: string): ChildProcess {
-  const guard = spawn('sh', ['-c', 'read gone; kill -9 "$1"; rm -rf "$2"', 'guard', String(pid), folder], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  guard.unref();
-  (guard.stdin as Socket).unref();
-  return guard;
 }
 
 async function untilReady(bouncer: ChildProcess, url: string): Promise<void> {

@@ -5,10 +5,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { endsWithUs } from './ends-with-us';
 
 const START_TRIES = 400;
 
@@ -74,17 +75,6 @@ export async function startPrometheus(target: string, rules: string): Promise<Pr
     return ((await response.json()) as { data: Data }).data;
   };
   return { get, stop };
-}
-
-/** The shell's `read` meets the end of its input when our process is gone. */
-function endsWithUs({ pid }: ChildProcess, folder: string): ChildProcess {
-  const guard = spawn('sh', ['-c', 'read gone; kill -9 "$1"; rm -rf "$2"', 'guard', String(pid), folder], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  guard.unref();
-  (guard.stdin as Socket).unref();
-  return guard;
 }
 
 async function untilReady(server: ChildProcess, url: string): Promise<void> {

@@ -35,12 +35,11 @@ export class Gauges {
   }
 
   /**
-   * Three statements, each planned for the tables as they are: it is asked for seldom, and they may have grown. Compiling them (JIT) would take longer than they do.
+   * Three statements, each planned for the tables as they are: it is asked for seldom, and they may have grown.
    *
    * @param connection in a transaction, so that they are of one moment
    */
   async read(connection: Connection): Promise<readonly WorkflowGaugeMessage[]> {
-    await connection.command('set local jit = off');
     const runs = await runCounts(connection);
     const stuck = await connection.ask<StuckCount>(stuckCounts, stuckParameters(this.thresholds));
     const queues = await queuesOf(connection);

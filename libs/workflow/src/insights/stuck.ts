@@ -1,3 +1,4 @@
+import { laneWalk } from '../store/lane-walk.js';
 import type { Tables } from '../store/statement.js';
 
 /** Why a run needs a person. A run has at most one reason. */
@@ -68,15 +69,7 @@ export function stuckRuns(t: Tables, place: number): string {
   const [stall, visibility, only] = [`$${place}::float8`, `$${place + 1}::float8`, `$${place + 2}::text`];
   const ofClass = `(${only} is null or w.workflow_class = ${only})`;
   return `
-with recursive lane(queue, priority) as (
-  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
-   order by s.queue, s.priority limit 1)
-  union all
-  select next.queue, next.priority from lane cross join lateral (
-    select s.queue, s.priority from ${t.steps} s
-    where s.status = 'scheduled' and s.available_at is not null and (s.queue, s.priority) > (lane.queue, lane.priority)
-    order by s.queue, s.priority limit 1) next
-)
+with recursive ${laneWalk(t)}
 select w.id as workflow_id, w.workflow_class, w.current_step as step_name,
        ${PAUSED_FOR} as reason,
        case when r.status = 'failed' then r.error_class end as error_class,

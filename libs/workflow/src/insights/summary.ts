@@ -1,4 +1,5 @@
 import type { Connection } from '../store/connection.js';
+import { laneWalk } from '../store/lane-walk.js';
 import type { InsightsParts } from './insights.parts.js';
 import { runCounts, type OngoingStatus, type RunCount } from './run-counts.js';
 import { readSnapshot } from './snapshot.js';
@@ -56,15 +57,7 @@ function summed(classes: readonly RunCount[]): SummaryView['by_status'] {
 /** Lane by lane, and of each only the rows that are due: however many lie in the future, they are not read. */
 export function queuesOf(connection: Connection): Promise<QueueView[]> {
   return connection.ask(
-    (t) => `with recursive lane(queue, priority) as (
-  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
-   order by s.queue, s.priority limit 1)
-  union all
-  select next.queue, next.priority from lane cross join lateral (
-    select s.queue, s.priority from ${t.steps} s
-    where s.status = 'scheduled' and s.available_at is not null and (s.queue, s.priority) > (lane.queue, lane.priority)
-    order by s.queue, s.priority limit 1) next
-)
+    (t) => `with recursive ${laneWalk(t)}
 select lane.queue, sum(due.depth)::int as depth,
        coalesce(max(extract(epoch from statement_timestamp() - due.oldest)), 0)::float8 as oldest_due_seconds
 from lane cross join lateral (

@@ -35,6 +35,8 @@ describe('what was thrown', () => {
     expect(capture(Object.assign(new Error('x'), { name: 'AbortError' })).class).toBe('AbortError');
     expect(capture(Object.assign(new GatewayError('x'), { name: 'Other' })).class).toBe('GatewayError');
     expect(capture(new Error('x')).class).toBe('Error');
+    // Nobody could ask for a group of such errors by its name.
+    expect(capture(Object.assign(new Error('x'), { name: '  ' })).class).toBe('Error');
     expect(capture(new (class extends Error {})('x')).class).toBe('Error');
   });
 

@@ -1,5 +1,6 @@
 import { sourceOf } from '../model/states.js';
 import type { Connection } from './connection.js';
+import { laneWalk } from './lane-walk.js';
 import { sizeOf } from './planned-size.js';
 import type { SignalRow } from './signals.js';
 import { expectOne, padded, statement, statusIs } from './statement.js';
@@ -236,16 +237,7 @@ function signalOf(row: Row): SignalRow | null {
 const LANES = statement(
   'lanes',
   (t) => `
-with recursive lane(queue, priority) as (
-  (select s.queue, s.priority from ${t.steps} s where s.status = 'scheduled' and s.available_at is not null
-   order by s.queue, s.priority limit 1)
-  union all
-  select next.queue, next.priority from lane cross join lateral (
-    select s.queue, s.priority from ${t.steps} s
-    where s.status = 'scheduled' and s.available_at is not null
-      and (s.queue, s.priority) > (lane.queue, lane.priority)
-    order by s.queue, s.priority limit 1) next
-)
+with recursive ${laneWalk(t)}
 select queue, priority, ${sizeOf(t.steps)} as bytes from lane limit 1000`,
 );
 
