@@ -37,7 +37,7 @@ describe('runs that need a person', () => {
       [run.id],
     );
 
-  test('MET-08 to MET-13 DASH-16 DASH-19 each reason in its case only; summary, groups and filter count the same runs', async () => {
+  test('MET-08 MET-09 MET-10 MET-11 MET-12 MET-13 DASH-16 DASH-19 each reason in its case only; summary, groups and filter count the same runs', async () => {
     const app = await suite.boot([Scripted, Bounded, Open, Pauses, Fans, Later, Task]);
     const { workflows } = app;
     const atWork = held();
