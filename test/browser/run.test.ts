@@ -28,6 +28,15 @@ describeInBrowser("a run's page", (browsing) => {
     await page.getByText(/^Waiting for signal "shipped" at step "ship" since /).waitFor();
     await page.getByText('With the signal step "ship" runs, then step "deliver".').waitFor();
 
+    // Times are told relatively; exactly, with their zone, on hover and to whoever hears the page.
+    const created = page.locator('dt', { hasText: 'Created' }).locator('..').locator('time');
+    expect(await created.getAttribute('aria-label')).toMatch(/ ago, \d+ \w+ \d{4}.* CES?T$/);
+    await created.focus();
+    await page
+      .getByRole('tooltip')
+      .filter({ hasText: /CES?T$/ })
+      .waitFor();
+
     const header = await attempts(page).locator('thead').textContent();
     expect(header).toBe('Step, attemptCame toStartedHow longWorkerRevision');
     const lines = await attempts(page).locator('tr[data-row]').allTextContents();
@@ -59,14 +68,6 @@ describeInBrowser("a run's page", (browsing) => {
     await signals.getByRole('button', { name: 'Payload' }).click();
     await signals.getByText('"by the back door"').waitFor();
     await expectAccessible(page);
-    // Times are told relatively; exactly, with their zone, on hover and to whoever hears the page.
-    const created = page.locator('dt', { hasText: 'Created' }).locator('..').locator('time');
-    expect(await created.getAttribute('aria-label')).toMatch(/ ago, \d+ \w+ \d{4}.* CES?T$/);
-    await created.focus();
-    await page
-      .getByRole('tooltip')
-      .filter({ hasText: /CES?T$/ })
-      .waitFor();
     await run.cancel();
   });
 
@@ -134,13 +135,13 @@ describeInBrowser("a run's page", (browsing) => {
       return Promise.all(all.map(async (one) => (await one.boundingBox())!));
     };
     const [waited, queued, ran, paused] = await Promise.all(['waited', 'queued', 'ran', 'paused'].map(boxes));
-    expect([waited, queued, ran, paused].map((all) => all!.length)).toEqual([2, 2, 2, 1]);
-    const hour = waited![0]!.width / 10;
-    expect(queued![0]!.width / hour).toBeCloseTo(2, 1);
-    expect(ran![1]!.width / hour).toBeCloseTo(4, 1);
-    expect(paused![0]!.width / hour).toBeCloseTo(8, 1);
-    expect((ran![1]!.x - ran![0]!.x) / hour).toBeCloseTo(24, 1);
-    expect(ran![0]!.x).toBeCloseTo(queued![0]!.x + queued![0]!.width, 0);
+    expect([waited, queued, ran, paused].map((all) => all.length)).toEqual([2, 2, 2, 1]);
+    const hour = waited[0].width / 10;
+    expect(queued[0].width / hour).toBeCloseTo(2, 1);
+    expect(ran[1].width / hour).toBeCloseTo(4, 1);
+    expect(paused[0].width / hour).toBeCloseTo(8, 1);
+    expect((ran[1].x - ran[0].x) / hour).toBeCloseTo(24, 1);
+    expect(ran[0].x).toBeCloseTo(queued[0].x + queued[0].width, 0);
     const colors = await timeline(page)
       .locator('[data-part="ran"]')
       .evaluateAll((all) => all.map((one) => getComputedStyle(one).backgroundColor));
@@ -206,6 +207,7 @@ describeInBrowser("a run's page", (browsing) => {
     await sql(`update workflows set workflow_class = 'Vanished' where id = $1`, [first.id]);
     const vanished = await dashboard.open(`/runs/${first.id}`);
     await vanished.getByText('The class is not loaded in this process').waitFor();
+    expect(await vanished.getByText('The run began on an older list of steps').count()).toBe(0);
   });
 
   test('FAN-03 DASH-05 a fan-out with its progress', async () => {
@@ -247,6 +249,7 @@ describeInBrowser("a run's page", (browsing) => {
     browsing.expectProblem(/404/);
     const page = await dashboard.open('/runs/0198f2a4-6c1e-7b3a-9d52-1f0c8e6a7b41');
     await page.getByRole('heading', { name: 'There is no run 0198f2a4-6c1e-7b3a-9d52-1f0c8e6a7b41' }).waitFor();
+    expect(await page.getByRole('group', { name: 'Actions' }).count()).toBe(0);
   });
 
   test('DASH-21 a script in what users write does not run: class, step, subject, arguments, output, errors, reasons, actors, signals, keys', async () => {
