@@ -268,7 +268,7 @@ describe("a run's page", () => {
       { from: first, to: resumed },
       { from: second, to: null },
     ]);
-    expect(open.read_at >= second!).toBe(true);
+    expect(open.read_at >= second).toBe(true);
     const [row] = await sql<{ at: Date }>('select created_at as at from workflow_steps where workflow_id = $1', [
       run.id,
     ]);
