@@ -249,6 +249,35 @@ describe("a run's page", () => {
     });
   });
 
+  test('DASH-06 the stretches for which it was paused, oldest first, the last one open while it is; when it was read', async () => {
+    const app = await suite.boot([Order], { worker: false });
+    const { runs: reads } = readsOf(app);
+    const run = await app.workflows.start(Order, { args: { due: new Date(), tags: new Set<string>(), plan: 'pro' } });
+    expect((await reads.run(run.id)).pauses).toEqual([]);
+    await run.pause();
+    await run.resume();
+    await run.pause();
+    const at = (name: string) =>
+      sql<{ at: Date }>(
+        `select created_at as at from workflow_events where workflow_id = $1 and name = $2 order by id`,
+        [run.id, name],
+      ).then((rows) => rows.map((row) => row.at.toISOString()));
+    const [[first, second], [resumed]] = [await at('paused'), await at('resumed')];
+    const open = await reads.run(run.id);
+    expect(open.pauses).toEqual([
+      { from: first, to: resumed },
+      { from: second, to: null },
+    ]);
+    expect(open.read_at >= second).toBe(true);
+    const [row] = await sql<{ at: Date }>('select created_at as at from workflow_steps where workflow_id = $1', [
+      run.id,
+    ]);
+    expect(open.attempts[0].created_at).toBe(row.at.toISOString());
+    await run.cancel();
+    const [cancelled] = await at('cancelled');
+    expect((await reads.run(run.id)).pauses[1]).toEqual({ from: second, to: cancelled });
+  });
+
   test('DASH-20 what is not there, or is no id, is not found', async () => {
     const { runs: reads } = readsOf(await suite.boot([Scripted], { worker: false }));
     const nobody = '0198f2a4-6c1e-7b3a-9d52-1f0c8e6a7b41';

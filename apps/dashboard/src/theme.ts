@@ -5,7 +5,7 @@ export const theme = createTheme({
   // WCAG AA: white on the default shade of some colours is too faint.
   autoContrast: true,
   luminanceThreshold: 0.35,
-  primaryShade: { light: 8, dark: 5 },
+  primaryShade: 8,
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {

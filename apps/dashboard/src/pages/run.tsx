@@ -1,4 +1,4 @@
-import { Stack, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useParams } from '@tanstack/react-router';
 import { useRef } from 'react';
@@ -37,7 +37,7 @@ function Run({ id }: { id: string }) {
       <Attempts run={run} />
       <Section title="Arguments">
         {run.args === null ? (
-          <Empty>The run was started without arguments.</Empty>
+          <Text c="dimmed">The run was started without arguments.</Text>
         ) : (
           <JsonTree value={run.args} label="Arguments" open={2} />
         )}

@@ -52,6 +52,7 @@ export function DataTable<Row extends { readonly id: string }>({
                 key={id}
                 scope="col"
                 w={column.columnDef.meta?.width}
+                style={{ overflowWrap: 'normal' }}
                 visibleFrom={column.columnDef.meta?.visibleFrom}
               >
                 {flexRender(column.columnDef.header, getContext())}

@@ -7,7 +7,7 @@ export function Disclosure({ label, children }: { label: string; children: React
   const [isOpen, setOpen] = useState(false);
   return (
     <Stack gap={4}>
-      <UnstyledButton fz="sm" w="fit-content" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <UnstyledButton fz="sm" w="fit-content" mih={24} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {isOpen ? (
           <IconChevronDown size={14} aria-hidden style={{ verticalAlign: -2 }} />
         ) : (

@@ -10,6 +10,9 @@ const UNITS = [
   ['second', 1_000],
 ] as const;
 
+/** With keys too, and by a finger. */
+const EVENTS = { hover: true, focus: true, touch: true };
+
 /** `3 min. ago`, `in 2 days`. */
 export function relative(at: number, now: number): string {
   const distance = at - now;
@@ -28,7 +31,7 @@ export function Moment({ at }: { at: string | null }) {
   if (at === null) return '–';
   const exactly = absolute(at);
   return (
-    <Tooltip label={exactly}>
+    <Tooltip label={exactly} events={EVENTS}>
       <time dateTime={at} tabIndex={0} aria-label={`${relative(Date.parse(at), now)}, ${exactly}`}>
         {relative(Date.parse(at), now)}
       </time>

@@ -24,7 +24,14 @@ export function AttemptError({ error }: { error: NonNullable<AttemptView['error'
       ))}
       {error.backtrace !== null && (
         <Disclosure label="Backtrace">
-          <Code block tabIndex={0} role="region" aria-label="Backtrace" mah={320} style={{ overflow: 'auto' }}>
+          <Code
+            block
+            tabIndex={0}
+            role="region"
+            aria-label="Backtrace"
+            mah={320}
+            style={{ overflow: 'auto', whiteSpace: 'pre-wrap' }}
+          >
             {error.backtrace}
           </Code>
         </Disclosure>

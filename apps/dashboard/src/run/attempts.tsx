@@ -6,7 +6,6 @@ import { JsonTree } from '../parts/json-tree';
 import { Moment } from '../parts/moment';
 import { count } from '../parts/numbers';
 import { Section } from '../parts/section';
-import { Empty } from '../parts/states';
 import { AttemptError } from './attempt-error';
 import { BatchProgress } from './batch-progress';
 import { outcomeOf } from './timeline/outcome-colors';
@@ -72,7 +71,7 @@ export function Attempts({ run: { attempts, attempts_total } }: { run: ShownRun 
   return (
     <Section title="Attempts" aside={aside}>
       {attempts.length === 0 ? (
-        <Empty>The run has no attempts.</Empty>
+        <Text c="dimmed">The run has no attempts.</Text>
       ) : (
         <DataTable
           caption="Attempts, newest first"

@@ -1,10 +1,10 @@
+import { Text } from '@mantine/core';
 import type { ShownRun, SignalView } from '../api/types';
 import { DataTable, type Columns } from '../parts/data-table';
 import { Disclosure } from '../parts/disclosure';
 import { JsonTree } from '../parts/json-tree';
 import { Moment } from '../parts/moment';
 import { Section } from '../parts/section';
-import { Empty } from '../parts/states';
 
 interface ShownSignal extends SignalView {
   readonly takenBy: string;
@@ -32,7 +32,7 @@ export function Signals({ run: { signals, attempts } }: { run: ShownRun }) {
   return (
     <Section title="Signals">
       {rows.length === 0 ? (
-        <Empty>No signal was sent to this run.</Empty>
+        <Text c="dimmed">No signal was sent to this run.</Text>
       ) : (
         <DataTable
           caption="Signals, newest first"
