@@ -199,9 +199,9 @@ describeInBrowser("a run's page", (browsing) => {
     await page.getByText('The run began on an older list of steps').waitFor();
     await page.getByText('goes on with the steps that the class has now: charge, ship, deliver.').waitFor();
     await page.getByRole('link', { name: first.id }).click();
-    await page.getByText('Run again as').waitFor();
+    await page.getByText('Run again as', { exact: true }).waitFor();
     await page.getByRole('link', { name: again.id }).click();
-    await page.getByText('Rerun of').waitFor();
+    await page.getByText('Rerun of', { exact: true }).waitFor();
     await again.cancel();
 
     await sql(`update workflows set workflow_class = 'Vanished' where id = $1`, [first.id]);

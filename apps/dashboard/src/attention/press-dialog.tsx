@@ -92,7 +92,7 @@ const CONSEQUENCES: Readonly<Record<GroupAction, string>> = {
   cancel: 'A run that is cancelled does not go on; it can be run again as a new one.',
 };
 
-/** The button that opened the dialog may be gone with its group. */
-function keepFocus() {
+/** The button that opened the dialog may be gone with its group: as the dialog closes, or when the groups are read again after that. */
+export function keepFocus() {
   if (document.activeElement === null || document.activeElement === document.body) focusPageTitle();
 }

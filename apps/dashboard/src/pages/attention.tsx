@@ -1,11 +1,11 @@
 import { Stack, Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
-import { useCallback, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import { useAttention } from '../api/queries';
 import type { AttentionGroup, AttentionView } from '../api/types';
 import { ClassChoice } from '../attention/class-choice';
 import { GroupsTable, type GroupAction, type Press } from '../attention/groups-table';
-import { PressDialog } from '../attention/press-dialog';
+import { keepFocus, PressDialog } from '../attention/press-dialog';
 import { counted, count } from '../parts/numbers';
 import { PageTitle } from '../parts/page-title';
 import { Empty, Failed, Loading } from '../parts/states';
@@ -32,6 +32,9 @@ function Groups({ view, chosen }: { view: AttentionView; chosen: string | undefi
     setPressed((before) => ({ action, group, time: (before?.time ?? 0) + 1 }));
     setOpened(true);
   }, []);
+  useEffect(() => {
+    if (pressed && !opened) keepFocus();
+  }, [groups, pressed, opened]);
   return (
     <>
       {groupsTotal === 0 ? (
