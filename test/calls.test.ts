@@ -1,3 +1,4 @@
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { DataSource } from 'typeorm';
 import {
   defineSignal,
@@ -94,7 +95,7 @@ describe('a worker that stops', () => {
   const suite = workflowSuite();
 
   test('FLOW-18 claims no guarded step that its last settlement brings', async () => {
-    const { workflows, close } = await suite.boot([GuardedSecond]);
+    const { app, workflows, close } = await suite.boot([GuardedSecond], { imports: [ScheduleModule.forRoot()] });
     const run = await workflows.start(GuardedSecond);
     await suite.until(run, 'performing');
     const other = await new DataSource({ type: 'postgres', url: suite.database.url }).initialize();
@@ -104,6 +105,7 @@ describe('a worker that stops', () => {
       GuardedSecond.goOn.open();
       await untilWaitingForLocks(suite, 1);
       closed = close();
+      await suite.eventually(() => app.get(SchedulerRegistry).getIntervals().length === 0, 'the worker stops looking');
     });
     await closed;
     await other.destroy();
