@@ -218,6 +218,7 @@ describe('abort, time-outs and concurrency', () => {
     for (const run of [stuck, transactional]) await suite.until(run, 'performing');
     const other = await app.workflows.start(Scripted, script({}));
     await suite.until(other, 'finished');
+    await suite.eventually(() => reasons.length === 2, 'both were asked to stop');
     expect(reasons).toEqual([expect.any(StepTimedOutError), expect.any(StepTimedOutError)]);
     // The server ended its transaction: no outcome could commit any more.
     await suite.until(transactional, 'paused');

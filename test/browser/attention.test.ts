@@ -136,11 +136,16 @@ describeInBrowser('what needs attention', (browsing) => {
     expect(await statuses()).toEqual({ ready: 503 });
 
     await cancel(500, 503);
-    await page.getByRole('alert').getByText('Cancelled 500; 3 are left: press again.').waitFor();
-    await page.getByText('3 runs need attention, in 1 group.').waitFor();
-    expect(await statuses()).toEqual({ cancelled: 500, ready: 3 });
-    await cancel(3, 3);
-    await page.getByRole('alert').getByText('Cancelled 3.').waitFor();
+    const told = page.getByRole('alert').getByText(/^Cancelled \d+; \d+ are left: press again\.$/);
+    await told.waitFor();
+    // A press ends after ten seconds too, on a machine that is busy.
+    const [done, left] = (await told.innerText()).match(/\d+/g)!.map(Number) as [number, number];
+    expect(done).toBeLessThanOrEqual(500);
+    expect(done + left).toBe(503);
+    await page.getByText(`${left} runs need attention, in 1 group.`).waitFor();
+    expect(await statuses()).toEqual({ cancelled: done, ready: left });
+    await cancel(left, left);
+    await page.getByRole('alert').getByText(`Cancelled ${left}.`).waitFor();
     await page.getByText('No run needs anybody. All is well.').waitFor();
     expect(await statuses()).toEqual({ cancelled: 503 });
   });

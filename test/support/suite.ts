@@ -54,17 +54,19 @@ const LOOK_EVERY_MS = 5;
 /** A database for the suite, applications for its tests, and the invariants after each of them. */
 export function workflowSuite(): Suite {
   const apps: TestApp[] = [];
+  const warnings = new WarningsOnly();
   let database: TestDatabase;
   let own: DataSource;
 
   beforeAll(async () => {
-    Logger.overrideLogger(new WarningsOnly());
+    Logger.overrideLogger(warnings);
     database = await createTestDatabase();
     own = await new DataSource({ type: 'postgres', url: database.url, poolSize: 4 }).initialize();
   });
 
   afterEach(async () => {
     await Promise.all(apps.splice(0).map((app) => app.close()));
+    warnings.lines.length = 0;
     expect(await brokenInvariants(own)).toEqual([]);
   });
 
@@ -103,7 +105,7 @@ export function workflowSuite(): Suite {
         ],
         providers,
       })
-        .setLogger(new WarningsOnly())
+        .setLogger(warnings)
         .compile();
       const app = await module.init();
       let closed: Promise<void> | undefined;
@@ -123,7 +125,9 @@ export function workflowSuite(): Suite {
     async eventually(condition, what) {
       const deadline = performance.now() + PATIENCE_MS;
       while (!(await condition())) {
-        if (performance.now() > deadline) throw new Error(`Waited ${PATIENCE_MS} ms in vain until ${what}`);
+        if (performance.now() > deadline) {
+          throw new Error(`Waited ${PATIENCE_MS} ms in vain until ${what}\n${await lastSeen(own, warnings.lines)}`);
+        }
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }
     },
@@ -158,15 +162,39 @@ export function workflowSuite(): Suite {
   return suite;
 }
 
-/** Keeps a test run's output readable: a warning or an error is news, the rest is not. */
+/** Keeps a test run's output readable: warnings and errors are kept for a test that fails, the rest is not. */
 export class WarningsOnly implements LoggerService {
+  readonly lines: string[] = [];
+
   log(): void {}
   warn(message: unknown): void {
-    if (process.env.DEBUG_TESTS) console.warn(message);
+    this.keep(message);
   }
   error(message: unknown): void {
+    this.keep(message);
+  }
+
+  private keep(message: unknown): void {
+    this.lines.push(String(message));
     if (process.env.DEBUG_TESTS) console.error(message);
   }
+}
+
+const LAST = 12;
+
+/** What a test that waited in vain leaves to be looked at. */
+async function lastSeen(own: DataSource, warnings: readonly string[]): Promise<string> {
+  const steps = await own.query<object[]>(
+    'select workflow_id, id, step_name, attempt, status, outcome, claim_no, worker from workflow_steps order by id desc limit $1',
+    [LAST],
+  );
+  const events = await own.query<object[]>(
+    'select workflow_id, step_id, name, actor, created_at from workflow_events order by id desc limit $1',
+    [LAST],
+  );
+  const list = (title: string, rows: readonly unknown[]) =>
+    `${title}:\n${rows.map((row) => `  ${typeof row === 'string' ? row : JSON.stringify(row)}`).join('\n')}`;
+  return [list('newest steps', steps), list('newest events', events), list('logged', warnings.slice(-LAST))].join('\n');
 }
 
 /** A promise that a test settles by hand: a gate in a body, a mark that a place was reached. */

@@ -13,6 +13,7 @@
  * @property {string} [leaves] what everybody reads once a killed worker's connections are gone, as `stateOf` tells it: the proof that the
  *   kill came where it should
  * @property {string} [orLeaves] the other thing that it may be, by luck
+ * @property {RegExp} [missed] what it says when the worker went on before it was struck: the round is played again
  * @property {'stall' | 'dead letter' | 'nothing'} follows `stall`: the stall action; `dead letter`: the run pauses on a failed batch;
  *   `nothing`: the run goes on as if nothing had been
  * @property {string} shows lines of docs/behaviour.md
@@ -27,6 +28,9 @@ const committed = (/** @type {string} */ after) => /** @type {Moment} */ ({ stat
 const sent = (/** @type {string} */ statement, nth = 1) => /** @type {Moment} */ ({ statement, on: 'request', nth });
 const committing = (/** @type {string} */ after) =>
   /** @type {Moment} */ ({ statement: 'commit', on: 'request', after });
+
+/** A claim that was on its way as the commit was sent saw what that made due. */
+const BEGAN_THREE = /, three (?:in_progress|completed)/;
 
 /** @type {readonly Point[]} */
 const KILLS = [
@@ -116,6 +120,7 @@ const KILLS = [
     workflow: 'Skipping',
     moment: committed('wf_change'),
     leaves: 'ready: one completed, two skipped, three scheduled; done: one, two',
+    missed: BEGAN_THREE,
     follows: 'nothing',
   },
   {
@@ -192,6 +197,7 @@ const KILLS = [
     workflow: 'Single',
     moment: committed('wf_count_members'),
     leaves: 'ready: one completed, two completed, two[0] completed, three scheduled; done: one, two, two[0]',
+    missed: BEGAN_THREE,
     follows: 'nothing',
   },
   {
@@ -216,6 +222,7 @@ const KILLS = [
     workflow: 'Transactional',
     moment: committed('wf_change'),
     leaves: 'ready: one completed, two completed, three scheduled; done: one, two; written: two',
+    missed: BEGAN_THREE,
     follows: 'nothing',
   },
 ].map((point) => /** @type {Point} */ ({ ...point, does: 'kill' }));
