@@ -41,7 +41,7 @@ interface Waiting {
 }
 
 const LARGEST_FLUSH = 256;
-/** The server works on one while the other waits for its commit to be on disk. No two have a run in common. */
+/** The server works on one while the other waits for its commit to be on disk. */
 const FLUSHES_AT_ONCE = 2;
 
 /**
@@ -93,10 +93,26 @@ export class SettlementQueue {
     // Outcomes of bodies that end in the same turn of the event loop travel together.
     await new Promise(setImmediate);
     while (this.waiting.length) {
-      const set = this.waiting.splice(0, LARGEST_FLUSH);
+      const set = this.takeSet();
       await this.inHand.claiming(() => this.flushSet(set));
     }
     this.flushes -= 1;
+  }
+
+  /**
+   * Of each run one. A body that `resumeAt` took the place of may end together with its successor: the answer names runs, and would be
+   * taken for the answer to both.
+   */
+  private takeSet(): readonly Waiting[] {
+    const set = new Map<string, Waiting>();
+    const left: Waiting[] = [];
+    for (const one of this.waiting) {
+      const { workflowId } = one.row;
+      if (set.size < LARGEST_FLUSH && !set.has(workflowId)) set.set(workflowId, one);
+      else left.push(one);
+    }
+    this.waiting = left;
+    return [...set.values()];
   }
 
   private async flushSet(set: readonly Waiting[]): Promise<void> {
