@@ -14,7 +14,7 @@ describe('two bodies of one run that end together', () => {
     const bodies = [old.body, young.body];
     const run = await workflows.start(
       Scripted,
-      script({ one: (ctx) => bodies[ctx.attempt - 1]!(ctx), two: (ctx) => void twos.push(ctx.attempt) }),
+      script({ one: (ctx) => bodies[ctx.attempt - 1](ctx), two: (ctx) => void twos.push(ctx.attempt) }),
     );
     await old.reached;
     await run.pause();
