@@ -44,8 +44,8 @@ describeInBrowser('acting on a run', (browsing) => {
     expect(await buttons(page)).toEqual([
       'Resume: try step "charge" again',
       'Resume at …',
-      'Cancel run',
       'Send signal',
+      'Cancel run',
     ]);
 
     await press(page, /^Resume: try/);
@@ -87,7 +87,7 @@ describeInBrowser('acting on a run', (browsing) => {
     const run = await reminder();
     const page = await dashboard.open(`/runs/${run.id}`);
     await press(page, 'Reschedule');
-    expect(await buttons(page)).toEqual(['Pause', 'Cancel run', 'Run now', 'Reschedule', 'Send signal']);
+    expect(await buttons(page)).toEqual(['Pause', 'Run now', 'Reschedule', 'Send signal', 'Cancel run']);
     // The browser of the tests is in Berlin.
     await dialog(page).getByLabel('Due at (Europe/Berlin)').fill('2031-01-31T15:02');
     await send(page, 'Reschedule');
@@ -114,7 +114,7 @@ describeInBrowser('acting on a run', (browsing) => {
     await until(run, 'waiting');
     const page = await dashboard.open(`/runs/${run.id}`);
     await press(page, 'Skip step');
-    expect(await buttons(page)).toEqual(['Pause', 'Cancel run', 'Skip step', 'Send signal']);
+    expect(await buttons(page)).toEqual(['Pause', 'Skip step', 'Send signal', 'Cancel run']);
     await send(page, 'Skip step');
     await told(page, 'The step it waited at was skipped.');
     await until(run, 'finished');

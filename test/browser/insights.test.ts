@@ -3,7 +3,7 @@ import { describeInBrowser, expectAccessible } from '../support/browser';
 import { dashboardPages, searchOf } from '../support/dashboard-page';
 import { leavePast, ran, type PastAttempt, type PastRun } from '../support/past-runs';
 import { workflowSuite } from '../support/suite';
-import { follow, followAll, shownRows } from './shown';
+import { brokenWords, follow, followAll, shownRows } from './shown';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
@@ -178,11 +178,13 @@ describeInBrowser('insights', (browsing) => {
     const page = await dashboard.open(orderPage, { viewport: { width: 360, height: 740 } });
     await page.locator('.recharts-bar-rectangle path').first().waitFor();
     expect(await page.evaluate(() => document.scrollingElement!.scrollWidth)).toBe(360);
+    expect(await brokenWords(page)).toEqual([]);
     await expectAccessible(page);
     await page.goto('#/definitions');
     const row = page.getByRole('table', { name: 'Classes of workflows' }).getByRole('row', { name: ORDER });
     await row.getByRole('link', { name: '9 ongoing runs' }).waitFor();
     expect(await page.evaluate(() => document.scrollingElement!.scrollWidth)).toBe(360);
+    expect(await brokenWords(page)).toEqual([]);
   });
 });
 

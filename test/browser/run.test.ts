@@ -4,6 +4,7 @@ import { dashboardPages } from '../support/dashboard-page';
 import { fanning, fanScript, Task } from '../support/fan';
 import { Parcel, Reminder } from '../support/parcels';
 import { workflowSuite } from '../support/suite';
+import { brokenWords } from './shown';
 
 const Fans = fanning('Fans', {}, true);
 
@@ -38,7 +39,7 @@ describeInBrowser("a run's page", (browsing) => {
       .waitFor();
 
     const header = await attempts(page).locator('thead').textContent();
-    expect(header).toBe('Step, attemptCame toStartedHow longWorkerRevision');
+    expect(header).toBe('Step, attemptOutcomeStartedHow longWorkerRevision');
     const lines = await attempts(page).locator('tr[data-row]').allTextContents();
     expect(lines).toHaveLength(4);
     expect(lines[0]).toMatch(/^ship, 1waiting for signal "shipped"–waited /);
@@ -88,6 +89,14 @@ describeInBrowser("a run's page", (browsing) => {
       'Step "ship", attempt 1, waits for signal "shipped"',
       'Paused by dashboard:alice: the carrier is on strike',
     ]);
+    // Its lines are read by their order: they tell the clock, and how long ago on focus.
+    const moment = trail(page).last().locator('time');
+    expect(await moment.textContent()).toMatch(/^\d+ \w+, \d\d:\d\d:\d\d$/);
+    await moment.focus();
+    await page
+      .getByRole('tooltip')
+      .filter({ hasText: /CES?T, \d+ sec.* ago$/ })
+      .waitFor();
     await page.getByText(/^Paused since .* while step "ship", attempt 1, waits for signal "shipped"/).waitFor();
 
     await sql(
@@ -215,7 +224,8 @@ describeInBrowser("a run's page", (browsing) => {
     const run = await dashboard.app.workflows.start(Fans, fanScript({ size: 40, task }));
     await until(run, 'paused');
     const page = await dashboard.open(`/runs/${run.id}`);
-    await attempts(page).getByText(`Batch Fans#fan ${run.id}: 39 of 40 jobs completed, 1 failed`).waitFor();
+    await attempts(page).getByText(`Batch Fans#fan ${run.id}`).waitFor();
+    await attempts(page).getByText('39 of 40 jobs completed, 1 failed').waitFor();
     const value = (name: string) => attempts(page).getByRole('progressbar', { name }).getAttribute('aria-valuenow');
     expect([await value('Completed'), await value('Failed')]).toEqual(['97.5', '2.5']);
     await run.cancel();
@@ -310,6 +320,7 @@ describeInBrowser("a run's page", (browsing) => {
     const page = await dashboard.open(`/runs/${run.id}`, { colorScheme, viewport: { width, height: 800 } });
     await trail(page).filter({ hasText: 'Paused' }).waitFor();
     await attempts(page).getByRole('button', { name: 'Backtrace' }).first().click();
+    expect(await brokenWords(page)).toEqual([]);
     await expectAccessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
     await run.cancel();

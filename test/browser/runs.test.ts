@@ -3,6 +3,7 @@ import { describeInBrowser, expectAccessible } from '../support/browser';
 import { dashboardPages, searchOf } from '../support/dashboard-page';
 import { Parcel, Reminder } from '../support/parcels';
 import { workflowSuite } from '../support/suite';
+import { brokenWords } from './shown';
 
 describeInBrowser('the list of runs', (browsing) => {
   const suite = workflowSuite();
@@ -46,7 +47,7 @@ describeInBrowser('the list of runs', (browsing) => {
     await listed(page, [scheduled.id, paused.id, waiting.id]);
     const texts = await rows(page).allTextContents();
     expect(texts[0]).toMatch(/^readyScheduled: step "remind", attempt 1, at .*Then the run is finished\..*Reminder/);
-    expect(texts[1]).toMatch(/^pausedpaused by an errorPaused since .* at step "charge", attempt 2: GatewayTimeout\./);
+    expect(texts[1]).toMatch(/^pausedby an errorPaused since .* at step "charge", attempt 2: GatewayTimeout\./);
     expect(texts[2]).toMatch(/^waitingWaiting for signal "shipped" at step "ship" since /);
     expect(texts[2]).toContain('With the signal step "ship" runs, then step "deliver".');
 
@@ -241,6 +242,7 @@ describeInBrowser('the list of runs', (browsing) => {
     await sql(`update workflows set subject_type = 'Order', subject_id = id::text`);
     const page = await dashboard.open('/runs?subject_type=Order', { colorScheme, viewport: { width, height: 800 } });
     await rows(page).first().waitFor();
+    expect(await brokenWords(page)).toEqual([]);
     await expectAccessible(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
   });

@@ -47,3 +47,24 @@ export async function followAll(suite: Suite, page: Page, within: Locator): Prom
   }
   return followed;
 }
+
+/** Words of the page's tables that are broken over two lines where they have no hyphen, though they are no longer than a phone is wide. */
+export function brokenWords(page: Page): Promise<string[]> {
+  return page.locator('main table').evaluateAll((tables) => {
+    const broken: string[] = [];
+    for (const table of tables) {
+      const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        const node = texts.currentNode;
+        for (const { 0: word, index } of node.textContent!.matchAll(/[^\s-]+/g)) {
+          const range = document.createRange();
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          const lines = new Set(Array.from(range.getClientRects(), ({ top }) => Math.round(top)));
+          if (lines.size > 1 && word.length <= 20) broken.push(word);
+        }
+      }
+    }
+    return broken;
+  });
+}

@@ -10,6 +10,7 @@ import {
 import { IconMoon, IconSun } from '@tabler/icons-react';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { useSummary } from './api/queries';
+import { Logo } from './logo';
 import { count, counted } from './parts/numbers';
 import classes from './shell.module.css';
 
@@ -31,9 +32,10 @@ export function Shell() {
           Skip to the content
         </Anchor>
         <div className={classes.bar}>
-          <Text fw={700} className={classes.name}>
-            Workflows
-          </Text>
+          <div className={classes.name}>
+            <Logo />
+            <Text fw={700}>Workflows</Text>
+          </div>
           <nav aria-label="Pages" className={classes.pages}>
             {PAGES.map(([to, name]) => (
               <Anchor
@@ -45,7 +47,7 @@ export function Shell() {
                 fw={path.startsWith(to) ? 600 : 400}
                 aria-current={path.startsWith(to) ? 'page' : undefined}
               >
-                {name}
+                {to === '/attention' ? <AttentionName /> : name}
                 {to === '/attention' && stuck > 0 && (
                   <Badge ml={6} color="red" size="sm" aria-label={counted(stuck, 'run')}>
                     {count(stuck)}
@@ -58,9 +60,25 @@ export function Shell() {
         </div>
       </AppShell.Header>
       <AppShell.Main id="main" tabIndex={-1}>
-        <Outlet />
+        <div className={classes.page}>
+          <Outlet />
+        </div>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+/** On a phone there is no room for the whole name. */
+function AttentionName() {
+  return (
+    <>
+      <Text span inherit visibleFrom="sm">
+        Needs attention
+      </Text>
+      <Text span inherit hiddenFrom="sm">
+        Attention
+      </Text>
+    </>
   );
 }
 

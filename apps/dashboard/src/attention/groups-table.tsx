@@ -2,11 +2,11 @@ import { Button, Code, Group, Spoiler, Stack, Text, VisuallyHidden } from '@mant
 import { useMemo } from 'react';
 import type { AttentionGroup } from '../api/types';
 import { ClassLink } from '../insights/class-link';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { Moment } from '../parts/moment';
 import { counted } from '../parts/numbers';
 import { CountLink } from '../parts/run-count';
-import { STUCK_SENTENCES } from '../parts/stuck-sentences';
+import { STUCK } from '../parts/stuck';
 import { filterOfGroup, idOfGroup } from './group';
 
 export type GroupAction = AttentionGroup['actions'][number];
@@ -17,7 +17,15 @@ const LABELS: Readonly<Record<GroupAction, string>> = { resume: 'Resume', cancel
 /** The groups of runs that need a person, with what can be done about each. */
 export function GroupsTable({ groups, press }: { groups: readonly AttentionGroup[]; press: Press }) {
   const columns = useMemo(() => columnsOf(press), [press]);
-  return <FiguresTable caption="Groups of runs that need attention" columns={columns} rows={groups} idOf={idOfGroup} />;
+  return (
+    <DataTable
+      caption="Groups of runs that need attention"
+      columns={columns}
+      rows={groups}
+      idOf={idOfGroup}
+      holdsOrder
+    />
+  );
 }
 
 function columnsOf(press: Press): Columns<AttentionGroup> {
@@ -56,7 +64,7 @@ function ClassAndStep({ group }: { group: AttentionGroup }) {
 function Why({ group }: { group: AttentionGroup }) {
   return (
     <Stack gap={4} align="flex-start">
-      <Text size="sm">{STUCK_SENTENCES[group.reason]}</Text>
+      <Text size="sm">{STUCK[group.reason].sentence}</Text>
       {group.error_class !== null && <Code>{group.error_class}</Code>}
       {group.error_message !== null && (
         <Spoiler maxHeight={64} showLabel="Show all" hideLabel="Show less" fz="sm">
@@ -82,7 +90,7 @@ function Actions({ group, press }: { group: AttentionGroup; press: Press }) {
           {LABELS[action]}
           <VisuallyHidden>
             {' '}
-            {counted(group.runs, 'run')} of {group.class} at step {group.step}, {STUCK_SENTENCES[group.reason]}
+            {counted(group.runs, 'run')} of {group.class} at step {group.step}, {STUCK[group.reason].sentence}
           </VisuallyHidden>
         </Button>
       ))}

@@ -4,7 +4,7 @@ import { useGroupAction } from '../api/queries';
 import type { AttentionGroup } from '../api/types';
 import { counted } from '../parts/numbers';
 import { focusPageTitle } from '../parts/page-title';
-import { STUCK_SENTENCES } from '../parts/stuck-sentences';
+import { STUCK } from '../parts/stuck';
 import { bodyOfGroup } from './group';
 import type { GroupAction } from './groups-table';
 import { tellOutcome } from './tell-outcome';
@@ -51,7 +51,7 @@ export function PressDialog({ action, group, opened, close }: PressDialogProps) 
       <form onSubmit={submit}>
         <Stack>
           <Text size="sm">
-            {group.class}, step {group.step}: {STUCK_SENTENCES[group.reason]}
+            {group.class}, step {group.step}: {STUCK[group.reason].sentence}
             {group.error_class !== null && ` (${group.error_class})`}. {CONSEQUENCES[action]}
           </Text>
           {group.runs > runs && (

@@ -1,5 +1,5 @@
 import type { AttemptStats } from '../api/types';
-import type { Columns } from '../parts/figures-table';
+import type { Columns } from '../parts/data-table';
 import { count } from '../parts/numbers';
 import { rateText } from '../parts/rates';
 import { PercentilesText } from '../parts/percentiles';

@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 import type { DefinitionSummary } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { FewSamples, percentileText, type PercentileName } from '../parts/percentiles';
 import { AttentionCountLink, RunCountLink } from '../parts/run-count';
 import { ClassLink } from './class-link';
@@ -42,12 +42,13 @@ export function ClassesTable({ classes, window }: { classes: readonly Definition
     [window],
   );
   return (
-    <FiguresTable
+    <DataTable
       caption="Classes of workflows"
       columns={columns}
       rows={classes}
       idOf={({ class: name }) => name}
       sortable
+      holdsOrder
     />
   );
 }

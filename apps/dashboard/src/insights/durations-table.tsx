@@ -1,6 +1,6 @@
 import type { DurationBucket } from '../api/types';
 import { Bar } from '../parts/bar';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { count as numberText } from '../parts/numbers';
 import { durationText } from '../parts/rates';
 import { Empty } from '../parts/states';
@@ -11,7 +11,7 @@ export function DurationsTable({ durations }: { durations: readonly DurationBuck
   if (shown.length === 0) return <Empty>No run finished in the window.</Empty>;
   const largest = Math.max(...shown.map(({ count }) => count));
   return (
-    <FiguresTable
+    <DataTable
       caption="How long runs took"
       narrow
       columns={columnsOf(largest)}

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { FunnelView, RunCount } from '../api/types';
 import { Bar } from '../parts/bar';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { count as numberText } from '../parts/numbers';
 import { RunCountLink } from '../parts/run-count';
 
@@ -18,13 +18,7 @@ export function FunnelTable({ funnel }: { funnel: FunnelView }) {
   const { started } = funnel;
   const columns = useMemo(() => columnsOf(started), [started]);
   return (
-    <FiguresTable
-      caption="How far runs got"
-      narrow
-      columns={columns}
-      rows={stagesOf(funnel)}
-      idOf={({ what }) => what}
-    />
+    <DataTable caption="How far runs got" narrow columns={columns} rows={stagesOf(funnel)} idOf={({ what }) => what} />
   );
 }
 

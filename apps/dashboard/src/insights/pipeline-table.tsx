@@ -1,13 +1,13 @@
 import { Badge, Group, Text } from '@mantine/core';
 import type { PipelineStep } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { PercentilesText } from '../parts/percentiles';
 import { RunCountLink } from '../parts/run-count';
 import { attemptColumns } from './attempt-columns';
 
 /** The steps of a class in their order: what each waits for, the runs at it now, and how its attempts did. */
 export function PipelineTable({ steps }: { steps: readonly PipelineStep[] }) {
-  return <FiguresTable caption="Steps of the class" columns={COLUMNS} rows={steps} idOf={({ step }) => step} />;
+  return <DataTable caption="Steps of the class" columns={COLUMNS} rows={steps} idOf={({ step }) => step} />;
 }
 
 function at(kind: keyof PipelineStep['now'], header: string): Columns<PipelineStep>[number] {

@@ -1,13 +1,13 @@
 import { Badge, Code, Group } from '@mantine/core';
 import type { RevisionView } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { Moment } from '../parts/moment';
 import { attemptColumns } from './attempt-columns';
 
 /** Revisions of the application, newest first, with what their attempts came to. */
 export function RevisionsTable({ revisions }: { revisions: readonly RevisionView[] }) {
   return (
-    <FiguresTable
+    <DataTable
       caption="Revisions of the application"
       columns={COLUMNS}
       rows={revisions}

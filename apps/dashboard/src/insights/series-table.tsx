@@ -1,5 +1,5 @@
 import type { SeriesBucket } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { absolute } from '../parts/moment';
 import { RunCountLink } from '../parts/run-count';
 
@@ -8,7 +8,7 @@ type Name = 'started' | 'finished' | 'cancelled';
 /** Starts and ends, newest first. */
 export function SeriesTable({ series }: { series: readonly SeriesBucket[] }) {
   return (
-    <FiguresTable
+    <DataTable
       caption="Runs started, finished and cancelled"
       columns={COLUMNS}
       rows={series.toReversed()}

@@ -14,10 +14,16 @@ const SERIES = [
   { name: 'cancelled', label: 'Cancelled', color: 'gray.6' },
 ];
 
+/** Where a day of the reader's begins: it is named once, however many bars it has. */
+function firstOfDays(series: readonly SeriesBucket[]): string[] {
+  const days = series.map(({ from }) => new Date(from).toDateString());
+  return series.filter((_, place) => place > 0 && days[place] !== days[place - 1]).map(({ from }) => from);
+}
+
 /** Bars for each stretch of the window. What it shows is said in words, and stands in a table, beside it. */
 export function ThroughputChart(props: { series: readonly SeriesBucket[]; window: Window; summary: string }) {
   const { series, window, summary } = props;
-  const ticks = window === '1h' || window === '24h' ? CLOCK : DAY;
+  const byDay = window === '7d' || window === '30d';
   return (
     <div role="img" aria-label={summary}>
       <BarChart
@@ -33,7 +39,11 @@ export function ThroughputChart(props: { series: readonly SeriesBucket[]; window
         withLegend
         legendProps={{ itemSorter: null }}
         valueFormatter={numberText}
-        xAxisProps={{ tickFormatter: (from: string) => ticks.format(new Date(from)), minTickGap: 24 }}
+        xAxisProps={{
+          tickFormatter: (from: string) => (byDay ? DAY : CLOCK).format(new Date(from)),
+          minTickGap: 24,
+          ...(byDay && { ticks: firstOfDays(series) }),
+        }}
         yAxisProps={{ allowDecimals: false }}
         tooltipAnimationDuration={0}
         // Where nothing is pointed at, there is no label either.

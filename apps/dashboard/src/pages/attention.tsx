@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { useSearch } from '@tanstack/react-router';
 import { useCallback, useEffect, useState } from 'react';
 import { useAttention } from '../api/queries';
@@ -16,8 +16,10 @@ export function AttentionPage() {
   const { data, error, refetch, isPlaceholderData } = useAttention(chosen);
   return (
     <Stack>
-      <PageTitle>Needs attention</PageTitle>
-      <ClassChoice chosen={chosen} />
+      <Group justify="space-between" align="end">
+        <PageTitle>Needs attention</PageTitle>
+        <ClassChoice chosen={chosen} />
+      </Group>
       {error && <Failed error={error} again={refetch} />}
       {data && !isPlaceholderData ? <Groups view={data} chosen={chosen} /> : !error && <Loading what="what is stuck" />}
     </Stack>

@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core';
+import { SimpleGrid, Stack, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useDefinition } from '../api/queries';
 import type { DefinitionView } from '../api/types';
@@ -64,15 +64,24 @@ function ClassInNumbers({ of }: { of: DefinitionView }) {
       <Section title="Throughput">
         <Throughput of={of} />
       </Section>
-      <Section title="Durations" aside={<About>From start to finish, of the runs that finished in the window.</About>}>
-        <DurationsTable durations={of.durations} />
-      </Section>
-      <Section
-        title="Funnel"
-        aside={<About>How far the runs got that were started in the window; each run counts once.</About>}
-      >
-        {of.started.count === 0 ? <Empty>No run was started in the window.</Empty> : <FunnelTable funnel={of.funnel} />}
-      </Section>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl" verticalSpacing="xl">
+        <Section
+          title="Durations"
+          aside={<About>From start to finish, of the runs that finished in the window.</About>}
+        >
+          <DurationsTable durations={of.durations} />
+        </Section>
+        <Section
+          title="Funnel"
+          aside={<About>How far the runs got that were started in the window; each run counts once.</About>}
+        >
+          {of.started.count === 0 ? (
+            <Empty>No run was started in the window.</Empty>
+          ) : (
+            <FunnelTable funnel={of.funnel} />
+          )}
+        </Section>
+      </SimpleGrid>
       <Section
         title="Revisions"
         aside={<About>The newest five that ended an attempt in the window, newest first.</About>}

@@ -1,4 +1,4 @@
-import { Alert, Stack } from '@mantine/core';
+import { Alert, SimpleGrid, Stack } from '@mantine/core';
 import { useSummary } from '../api/queries';
 import type { SummaryView } from '../api/types';
 import { About } from '../parts/about';
@@ -26,15 +26,17 @@ function Summary({ of }: { of: SummaryView }) {
   return (
     <>
       <RunCounts of={of} />
-      <Section title="Needs attention">
-        <StuckTable counts={of.by_reason} />
-      </Section>
-      <Section
-        title="Queues"
-        aside={<About>Steps, and members of fan-outs, that are due and not taken by a worker.</About>}
-      >
-        {of.queues.length === 0 ? <Empty>Nothing is due.</Empty> : <QueuesTable queues={of.queues} />}
-      </Section>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl" verticalSpacing="xl">
+        <Section title="Needs attention">
+          <StuckTable counts={of.by_reason} />
+        </Section>
+        <Section
+          title="Queues"
+          aside={<About>Steps, and members of fan-outs, that are due and not taken by a worker.</About>}
+        >
+          {of.queues.length === 0 ? <Empty>Nothing is due.</Empty> : <QueuesTable queues={of.queues} />}
+        </Section>
+      </SimpleGrid>
       <Section title="Workers">
         {of.workers.length === 0 ? (
           <Alert variant="default" title="No worker is seen">

@@ -1,7 +1,7 @@
 /** A number as a length, beside the number itself: for those who see it alone. */
 export function Bar({ part }: { part: number }) {
   return (
-    <div aria-hidden style={{ minWidth: 80, width: '100%', paddingBlock: 4 }}>
+    <div aria-hidden style={{ minWidth: 40, width: '100%', paddingBlock: 4 }}>
       <div
         style={{
           width: `${Math.min(1, part) * 100}%`,

@@ -1,98 +1,110 @@
-import { Table, VisuallyHidden, type MantineBreakpoint } from '@mantine/core';
-import { flexRender, getCoreRowModel, useReactTable, type ColumnDef, type RowData } from '@tanstack/react-table';
-import { Fragment, type ReactNode } from 'react';
+import { Table } from '@mantine/core';
+import {
+  getCoreRowModel,
+  getSortedRowModel,
+  useReactTable,
+  type ColumnDef,
+  type Row as TableRow,
+  type SortingState,
+} from '@tanstack/react-table';
+import { Fragment, useState, type ReactNode } from 'react';
+import { BodyCell, HeaderCell } from './data-table-cells';
+import classes from './data-table.module.css';
+import { ScrollSideways } from './scroll-sideways';
+import { useSteadyOrder } from './steady-order';
 
-declare module '@tanstack/react-table' {
-  // oxlint-disable-next-line no-unused-vars -- the names are the library's
-  interface ColumnMeta<TData extends RowData, TValue> {
-    /** On narrower screens the column is not there: another one tells the same. */
-    readonly visibleFrom?: MantineBreakpoint;
-    readonly width?: string;
-    /** The cells name their row. */
-    readonly isRowHeader?: boolean;
-  }
-}
-
-export type Columns<Row> = ColumnDef<Row>[];
+export type Columns<Row> = readonly ColumnDef<Row, any>[];
 
 interface DataTableProps<Row> {
-  /** What the table is of: heard, not seen. */
+  /** What the table is of: for those who do not see what stands around it. */
   readonly caption: string;
   readonly columns: Columns<Row>;
   readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  /** Few short columns: they stay close to each other, and a table on a phone too. */
+  readonly narrow?: boolean;
+  /** Columns with an accessor can be sorted by. */
+  readonly sortable?: boolean;
+  /** A refresh would reorder the rows. While the pointer or the focus is in the table, it only adds and takes away. */
+  readonly holdsOrder?: boolean;
   /** What stands below a row, over its whole width. */
   readonly detail?: (row: Row) => ReactNode;
+  /** What is shown is of before; what was asked for is being read. */
   readonly isBusy?: boolean;
 }
 
-/** A table whose rows keep their place, and their focus, when they are read anew. */
-export function DataTable<Row extends { readonly id: string }>({
-  caption,
-  columns,
-  rows,
-  detail,
-  isBusy = false,
-}: DataTableProps<Row>) {
-  const table = useReactTable({
-    columns,
+/** A table. Its rows stay the same elements, with their focus, when they are read anew. On a phone each becomes a block with the headers beside its cells. */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { caption, columns, rows, idOf, narrow = false, sortable = false, holdsOrder = false, detail, isBusy } = props;
+  const [sorting, setSorting] = useState<SortingState>([]);
+  const [pointed, setPointed] = useState(false);
+  const [focused, setFocused] = useState(false);
+  const table = useReactTable<Row>({
     data: rows as Row[],
+    columns: columns as ColumnDef<Row, any>[],
+    getRowId: idOf,
     getCoreRowModel: getCoreRowModel(),
-    getRowId: ({ id }) => id,
+    getSortedRowModel: getSortedRowModel(),
+    enableSorting: sortable,
+    state: { sorting },
+    onSortingChange: setSorting,
   });
+  const isHeld = holdsOrder && (pointed || focused);
+  const shown = useSteadyOrder(table.getRowModel().rows, ({ id }) => id, isHeld, JSON.stringify(sorting));
   return (
-    <Table verticalSpacing="xs" aria-busy={isBusy} style={{ opacity: isBusy ? 0.6 : 1 }}>
-      <caption style={{ position: 'absolute' }}>
-        <VisuallyHidden>{caption}</VisuallyHidden>
-      </caption>
-      <Table.Thead>
-        {table.getHeaderGroups().map((group) => (
-          <Table.Tr key={group.id}>
-            {group.headers.map(({ id, column, getContext }) => (
-              <Table.Th
-                key={id}
-                scope="col"
-                w={column.columnDef.meta?.width}
-                style={{ overflowWrap: 'normal' }}
-                visibleFrom={column.columnDef.meta?.visibleFrom}
-              >
-                {flexRender(column.columnDef.header, getContext())}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        ))}
-      </Table.Thead>
-      <Table.Tbody>
-        {table.getRowModel().rows.map((row) => {
-          const below = detail?.(row.original);
-          const cells = row.getVisibleCells();
-          return (
+    <ScrollSideways what={caption}>
+      {/* Blocks are no table to some browsers unless it says that it is. */}
+      <Table
+        role="table"
+        className={`${classes.table} ${narrow ? classes.narrow : classes.stacks}`}
+        verticalSpacing="xs"
+        aria-busy={isBusy}
+        style={isBusy ? { opacity: 0.6 } : undefined}
+        onMouseEnter={() => setPointed(true)}
+        onMouseLeave={() => setPointed(false)}
+        onFocus={() => setFocused(true)}
+        onBlur={() => setFocused(false)}
+      >
+        <caption className={classes.caption}>{caption}</caption>
+        <Table.Thead role="rowgroup">
+          {table.getHeaderGroups().map((group) => (
+            <Table.Tr key={group.id} role="row">
+              {group.headers.map((header) => (
+                <HeaderCell key={header.id} header={header} />
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Thead>
+        <Table.Tbody role="rowgroup">
+          {shown.map((row) => (
             <Fragment key={row.id}>
-              <Table.Tr data-row={row.id} style={below ? { borderBottom: 'none' } : undefined}>
-                {cells.map(({ id, column, getContext }) => {
-                  const { cell, meta } = column.columnDef;
-                  const content = flexRender(cell, getContext());
-                  return meta?.isRowHeader ? (
-                    <Table.Th key={id} scope="row" fw="normal" visibleFrom={meta.visibleFrom}>
-                      {content}
-                    </Table.Th>
-                  ) : (
-                    <Table.Td key={id} visibleFrom={meta?.visibleFrom} style={{ verticalAlign: 'top' }}>
-                      {content}
-                    </Table.Td>
-                  );
-                })}
-              </Table.Tr>
-              {below && (
-                <Table.Tr>
-                  <Table.Td colSpan={cells.length} pt={0}>
-                    {below}
-                  </Table.Td>
-                </Table.Tr>
-              )}
+              <Rows row={row} below={detail?.(row.original)} />
             </Fragment>
-          );
-        })}
-      </Table.Tbody>
-    </Table>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollSideways>
+  );
+}
+
+/** The row, and what stands below it. */
+function Rows<Row>({ row, below }: { row: TableRow<Row>; below: ReactNode }) {
+  const cells = row.getVisibleCells();
+  const hasMore = below !== undefined && below !== null && below !== false;
+  return (
+    <>
+      <Table.Tr role="row" data-row={row.id} data-goes-on={hasMore || undefined}>
+        {cells.map((cell) => (
+          <BodyCell key={cell.id} cell={cell} />
+        ))}
+      </Table.Tr>
+      {hasMore && (
+        <Table.Tr role="row">
+          <Table.Td role="cell" colSpan={cells.length} pt={0}>
+            <div className={classes.content}>{below}</div>
+          </Table.Td>
+        </Table.Tr>
+      )}
+    </>
   );
 }

@@ -3,6 +3,14 @@ import { useEffect, useState } from 'react';
 
 const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'always', style: 'short' });
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
 const UNITS = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -25,15 +33,22 @@ export function absolute(at: string): string {
   return ABSOLUTE.format(new Date(at));
 }
 
+interface MomentProps {
+  readonly at: string | null;
+  /** Shows the clock, for what is read by the order of its moments. */
+  readonly clock?: boolean;
+}
+
 /** A moment: how long ago or ahead, and exactly when on hover and for screen readers. */
-export function Moment({ at }: { at: string | null }) {
+export function Moment({ at, clock = false }: MomentProps) {
   const now = useNow();
   if (at === null) return '–';
+  const distance = relative(Date.parse(at), now);
   const exactly = absolute(at);
   return (
-    <Tooltip label={exactly} events={EVENTS}>
-      <time dateTime={at} tabIndex={0} aria-label={`${relative(Date.parse(at), now)}, ${exactly}`}>
-        {relative(Date.parse(at), now)}
+    <Tooltip label={clock ? `${exactly}, ${distance}` : exactly} events={EVENTS}>
+      <time dateTime={at} tabIndex={0} aria-label={`${distance}, ${exactly}`} style={{ whiteSpace: 'nowrap' }}>
+        {clock ? CLOCK.format(new Date(at)) : distance}
       </time>
     </Tooltip>
   );

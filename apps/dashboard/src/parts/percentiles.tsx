@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core';
 import type { Percentiles } from '../api/types';
+import classes from './percentiles.module.css';
 import { durationText } from './rates';
 
 const NAMES = ['p50', 'p95', 'p99'] as const;
@@ -16,14 +17,16 @@ export function PercentilesText({ of, names = NAMES }: { of: Percentiles; names?
   if (of.sample_size === 0) return '–';
   return (
     <>
-      {names.map((name) => (
-        <span key={name} style={{ whiteSpace: 'nowrap', marginInlineEnd: '0.75em' }}>
-          <Text span size="xs" c="dimmed">
-            {name}
-          </Text>{' '}
-          {percentileText(of, name)}
-        </span>
-      ))}
+      <span className={classes.percentiles}>
+        {names.map((name) => (
+          <span key={name}>
+            <Text span size="xs" c="dimmed">
+              {name}
+            </Text>{' '}
+            {percentileText(of, name)}
+          </span>
+        ))}
+      </span>
       <FewSamples of={of} />
     </>
   );

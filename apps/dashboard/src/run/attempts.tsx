@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import type { AttemptView, ShownRun } from '../api/types';
 import { DataTable, type Columns } from '../parts/data-table';
 import { Disclosure } from '../parts/disclosure';
@@ -15,29 +15,36 @@ const COLUMNS: Columns<AttemptView> = [
     id: 'step',
     header: 'Step, attempt',
     cell: ({ row }) => `${row.original.step}, ${row.original.attempt}`,
-    meta: { isRowHeader: true },
+    meta: { names: true },
   },
-  { id: 'status', header: 'Came to', cell: ({ row }) => cameTo(row.original) },
+  { id: 'outcome', header: 'Outcome', cell: ({ row }) => <Outcome of={row.original} /> },
   {
     id: 'started',
     header: 'Started',
     cell: ({ row }) => <Moment at={row.original.started_at} />,
-    meta: { visibleFrom: 'xs' },
   },
   { id: 'durations', header: 'How long', cell: ({ row }) => row.original.durations || '–' },
   {
     id: 'worker',
     header: 'Worker',
     cell: ({ row }) => row.original.worker ?? '–',
-    meta: { visibleFrom: 'sm' },
   },
   {
     id: 'revision',
     header: 'Revision',
     cell: ({ row }) => row.original.app_revision ?? '–',
-    meta: { visibleFrom: 'sm' },
   },
 ];
+
+/** In the colour that it has in the timeline. */
+function Outcome({ of }: { of: AttemptView }) {
+  return (
+    <Group gap={6} wrap="nowrap" align="baseline">
+      <span className="timeline-dot" style={{ background: outcomeOf(of).color }} aria-hidden />
+      <span>{cameTo(of)}</span>
+    </Group>
+  );
+}
 
 /** Its status, or what its end did to the run. */
 function cameTo(attempt: AttemptView): string {
@@ -77,6 +84,7 @@ export function Attempts({ run: { attempts, attempts_total } }: { run: ShownRun 
           caption="Attempts, newest first"
           columns={COLUMNS}
           rows={attempts}
+          idOf={({ id }) => id}
           detail={(attempt) =>
             (attempt.error ?? attempt.batch ?? attempt.output) !== null && <Below attempt={attempt} />
           }

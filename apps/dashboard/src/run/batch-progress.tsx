@@ -13,13 +13,14 @@ export function BatchProgress({ batch }: { batch: BatchView }) {
   ].join(', ');
   return (
     <Stack gap={4} maw={480}>
-      <Text size="sm">
-        Batch {description}: {says}
-      </Text>
+      <Text size="sm">{says}</Text>
       <Progress.Root size="lg">
         <Progress.Section value={part(completed)} color="green" aria-label="Completed" />
         <Progress.Section value={part(failed)} color="red" aria-label="Failed" />
       </Progress.Root>
+      <Text size="xs" c="dimmed">
+        Batch {description}
+      </Text>
     </Stack>
   );
 }

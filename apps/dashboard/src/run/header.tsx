@@ -10,7 +10,7 @@ import { Notes } from './notes';
 /** What the run is and does, in words. */
 export function Header({ run, heading }: { run: ShownRun; heading: RefObject<HTMLHeadingElement | null> }) {
   return (
-    <Stack gap="xs">
+    <Stack gap="sm">
       <Group gap="sm">
         <Title order={1} size="h2" ref={heading} tabIndex={-1}>
           {run.class}

@@ -11,15 +11,14 @@ interface ShownSignal extends SignalView {
 }
 
 const COLUMNS: Columns<ShownSignal> = [
-  { id: 'name', header: 'Signal', cell: ({ row }) => row.original.name, meta: { isRowHeader: true } },
+  { id: 'name', header: 'Signal', cell: ({ row }) => row.original.name, meta: { names: true } },
   { id: 'status', header: 'Status', cell: ({ row }) => row.original.status },
   { id: 'created', header: 'Received', cell: ({ row }) => <Moment at={row.original.created_at} /> },
-  { id: 'taken', header: 'Taken by', cell: ({ row }) => row.original.takenBy, meta: { visibleFrom: 'xs' } },
+  { id: 'taken', header: 'Taken by', cell: ({ row }) => row.original.takenBy },
   {
     id: 'key',
     header: 'Idempotency key',
     cell: ({ row }) => row.original.idempotency_key ?? '–',
-    meta: { visibleFrom: 'sm' },
   },
 ];
 
@@ -38,6 +37,7 @@ export function Signals({ run: { signals, attempts } }: { run: ShownRun }) {
           caption="Signals, newest first"
           columns={COLUMNS}
           rows={rows}
+          idOf={({ id }) => id}
           detail={({ name, payload }) => (
             <Disclosure label="Payload">
               <JsonTree value={payload} label={`Payload of signal ${name}`} />

@@ -42,7 +42,7 @@ const Line = memo(function Line({ event: { created_at, text } }: { event: EventV
   return (
     <li>
       <Text span size="xs" c="dimmed" className="trail-time">
-        <Moment at={created_at} />
+        <Moment at={created_at} clock />
       </Text>
       <LongText size="sm">{text}</LongText>
     </li>

@@ -2,7 +2,7 @@ import { Button, Collapse, Group, NativeSelect, Paper, SimpleGrid, Stack, Text }
 import { useState } from 'react';
 import type { ApiError } from '../api/client';
 import { ZONE } from '../parts/local-time';
-import { STUCK_WORDS } from '../parts/stuck';
+import { STUCK } from '../parts/stuck';
 import type { Search } from '../router';
 import { defaultState, MORE, STATES, wrongField } from './filter';
 import { ClassField, MomentField, TextField } from './filter-fields';
@@ -16,7 +16,7 @@ interface FilterBarProps {
 
 const STUCK_OPTIONS = [
   { value: '', label: 'any, or none' },
-  ...Object.entries(STUCK_WORDS).map(([value, label]) => ({ value, label })),
+  ...Object.entries(STUCK).map(([value, { sentence }]) => ({ value, label: sentence })),
 ];
 
 /** Which runs are listed. All of it stands in the address. */
@@ -31,7 +31,7 @@ export function FilterBar({ filter, onFilter, error }: FilterBarProps) {
   return (
     <Paper component="search" withBorder p="sm" aria-label="Filter runs">
       <Stack gap="xs">
-        <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" verticalSpacing="xs">
+        <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm" verticalSpacing="xs">
           <NativeSelect
             label="State"
             data={STATES}
@@ -49,6 +49,23 @@ export function FilterBar({ filter, onFilter, error }: FilterBarProps) {
             error={wrongField(error, 'stuck_reason')}
             onChange={({ currentTarget }) => onFilter({ ...filter, stuck_reason: currentTarget.value })}
           />
+          <Group gap={4} align="end">
+            <Button
+              variant="default"
+              size="xs"
+              px="xs"
+              aria-expanded={isOpen}
+              aria-controls="more-filters"
+              onClick={() => setOpen(!isOpen)}
+            >
+              {isOpen ? 'Fewer filters' : 'More filters'}
+            </Button>
+            {Object.keys(filter).length > 0 && (
+              <Button variant="subtle" size="xs" px="xs" onClick={() => onFilter({})}>
+                Clear all filters
+              </Button>
+            )}
+          </Group>
         </SimpleGrid>
         <Collapse expanded={isOpen} id="more-filters">
           <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm" verticalSpacing="xs">
@@ -64,22 +81,6 @@ export function FilterBar({ filter, onFilter, error }: FilterBarProps) {
             <MomentField label="Ended before" {...field('ended_to')} />
           </SimpleGrid>
         </Collapse>
-        <Group gap="xs">
-          <Button
-            variant="default"
-            size="xs"
-            aria-expanded={isOpen}
-            aria-controls="more-filters"
-            onClick={() => setOpen(!isOpen)}
-          >
-            {isOpen ? 'Fewer filters' : 'More filters'}
-          </Button>
-          {Object.keys(filter).length > 0 && (
-            <Button variant="subtle" size="xs" onClick={() => onFilter({})}>
-              Clear all filters
-            </Button>
-          )}
-        </Group>
       </Stack>
     </Paper>
   );

@@ -29,6 +29,7 @@ export function TextField({ label, value, onCommit, error }: FieldProps) {
   return (
     <TextInput
       label={label}
+      placeholder="any"
       value={draft}
       error={error}
       maxLength={255}
@@ -66,6 +67,7 @@ export function ClassField({ label, value, onCommit, error }: FieldProps) {
   return (
     <Autocomplete
       label={label}
+      placeholder="any"
       value={draft}
       error={error}
       data={classes}

@@ -1,11 +1,11 @@
 import type { QueueView } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { count } from '../parts/numbers';
 import { durationText } from '../parts/rates';
 
 /** What is due and not taken, by queue. */
 export function QueuesTable({ queues }: { queues: readonly QueueView[] }) {
-  return <FiguresTable caption="Queues" columns={COLUMNS} narrow rows={queues} idOf={({ queue }) => queue} />;
+  return <DataTable caption="Queues" columns={COLUMNS} narrow rows={queues} idOf={({ queue }) => queue} />;
 }
 
 const COLUMNS: Columns<QueueView> = [

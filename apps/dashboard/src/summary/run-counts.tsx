@@ -1,6 +1,5 @@
-import { Group } from '@mantine/core';
 import type { SummaryView } from '../api/types';
-import { Figure } from '../parts/figure';
+import { Figure, Figures } from '../parts/figure';
 import { CountLink } from '../parts/run-count';
 
 const STATUSES = ['ready', 'performing', 'waiting', 'paused'] as const;
@@ -9,7 +8,7 @@ const NAMES = { ready: 'Ready', performing: 'Performing', waiting: 'Waiting', pa
 /** Ongoing runs, in all and by status, and how many of them need a person. */
 export function RunCounts({ of }: { of: SummaryView }) {
   return (
-    <Group component="dl" m={0} gap="sm" align="stretch">
+    <Figures>
       <Figure name="Ongoing">
         <CountLink to="/runs" search={{ state: 'ongoing' }} count={of.ongoing} what="ongoing runs" />
       </Figure>
@@ -21,6 +20,6 @@ export function RunCounts({ of }: { of: SummaryView }) {
       <Figure name="Need attention">
         <CountLink to="/attention" search={{}} count={of.stuck} what="runs that need attention" />
       </Figure>
-    </Group>
+    </Figures>
   );
 }

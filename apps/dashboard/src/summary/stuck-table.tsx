@@ -1,7 +1,7 @@
 import type { StuckReason, SummaryView } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { CountLink } from '../parts/run-count';
-import { STUCK_SENTENCES } from '../parts/stuck-sentences';
+import { STUCK } from '../parts/stuck';
 
 interface Row {
   readonly reason: StuckReason;
@@ -10,16 +10,14 @@ interface Row {
 
 /** Runs that need a person, by why. */
 export function StuckTable({ counts }: { counts: SummaryView['by_reason'] }) {
-  const rows = (Object.keys(STUCK_SENTENCES) as StuckReason[]).map((reason) => ({ reason, runs: counts[reason] }));
-  return (
-    <FiguresTable caption="Runs that need attention, by reason" columns={COLUMNS} narrow rows={rows} idOf={idOf} />
-  );
+  const rows = (Object.keys(STUCK) as StuckReason[]).map((reason) => ({ reason, runs: counts[reason] }));
+  return <DataTable caption="Runs that need attention, by reason" columns={COLUMNS} narrow rows={rows} idOf={idOf} />;
 }
 
 const idOf = ({ reason }: Row) => reason;
 
 const COLUMNS: Columns<Row> = [
-  { header: 'Why', meta: { names: true }, cell: ({ row }) => STUCK_SENTENCES[row.original.reason] },
+  { header: 'Why', meta: { names: true }, cell: ({ row }) => STUCK[row.original.reason].sentence },
   {
     header: 'Runs',
     meta: { numeric: true },

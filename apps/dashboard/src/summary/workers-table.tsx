@@ -1,13 +1,13 @@
 import { List, Text } from '@mantine/core';
 import type { WorkerView } from '../api/types';
-import { FiguresTable, type Columns } from '../parts/figures-table';
+import { DataTable, type Columns } from '../parts/data-table';
 import { Moment } from '../parts/moment';
 import { PageLink } from '../parts/page-link';
 import { counted, count } from '../parts/numbers';
 
 /** The processes that execute steps, and what each has in hand. */
 export function WorkersTable({ workers }: { workers: readonly WorkerView[] }) {
-  return <FiguresTable caption="Workers" columns={COLUMNS} rows={workers} idOf={({ id, name }) => `${name} ${id}`} />;
+  return <DataTable caption="Workers" columns={COLUMNS} rows={workers} idOf={({ id, name }) => `${name} ${id}`} />;
 }
 
 const COLUMNS: Columns<WorkerView> = [

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState, type RefObject } from 'react';
-import type { ShownRun, VerbAnswer } from '../../api/types';
+import type { ShownRun, Verb, VerbAnswer } from '../../api/types';
 import { Dialog } from './dialog';
 import { openDraft, type Draft } from './draft';
 import { VERBS } from './verbs';
@@ -34,7 +34,7 @@ export function Actions({ run, heading }: ActionsProps) {
   return (
     <>
       <Group gap="xs" role="group" aria-label="Actions">
-        {run.available_actions.map((verb) => (
+        {ordered(run.available_actions).map((verb) => (
           <Button
             key={verb}
             size="sm"
@@ -42,7 +42,7 @@ export function Actions({ run, heading }: ActionsProps) {
             mih={36}
             py={4}
             variant={verb === 'resume' ? 'filled' : 'default'}
-            c={VERBS[verb].isDangerous ? 'var(--mantine-color-red-text)' : undefined}
+            c={isDangerous(verb) ? 'var(--mantine-color-red-text)' : undefined}
             styles={{ label: { whiteSpace: 'normal' } }}
             onClick={(event) => {
               pressed.current = event.currentTarget;
@@ -57,6 +57,13 @@ export function Actions({ run, heading }: ActionsProps) {
     </>
   );
 }
+
+/** What cannot be undone comes last, away from what is pressed every day. */
+function ordered(verbs: readonly Verb[]): readonly Verb[] {
+  return verbs.toSorted((one, other) => Number(isDangerous(one)) - Number(isDangerous(other)));
+}
+
+const isDangerous = (verb: Verb): boolean => VERBS[verb].isDangerous === true;
 
 /** What became of it, done or not. */
 function tell({ ok, reason, run }: VerbAnswer) {

@@ -1,5 +1,6 @@
-import { Button, Group, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useElementSize, useMergedRef } from '@mantine/hooks';
+import { IconArrowsHorizontal, IconChevronLeft, IconChevronRight, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import { useId, useLayoutEffect, useMemo, useRef } from 'react';
 import type { ShownRun } from '../../api/types';
 import { absolute } from '../../parts/moment';
@@ -11,6 +12,7 @@ import { Legend } from './legend';
 import { drawingOf } from './spans';
 import './timeline.css';
 import { useZoom } from './zoom';
+import { ZoomButton } from './zoom-button';
 
 const PIXELS_A_TICK = 130;
 
@@ -36,21 +38,11 @@ export function Timeline({ run }: { run: ShownRun }) {
             : 'Zoom with + and −, move with the arrow keys or by dragging, 0 shows the whole run.'}
         </Text>
         <Group gap={4} role="group" aria-label="What the timeline shows">
-          <Button variant="default" size="xs" onClick={() => zoom.zoom(2)}>
-            Zoom in
-          </Button>
-          <Button variant="default" size="xs" disabled={!zoom.isZoomed} onClick={() => zoom.zoom(1 / 2)}>
-            Zoom out
-          </Button>
-          <Button variant="default" size="xs" disabled={!zoom.isZoomed} onClick={() => zoom.pan(-0.5)}>
-            Earlier
-          </Button>
-          <Button variant="default" size="xs" disabled={!zoom.isZoomed} onClick={() => zoom.pan(0.5)}>
-            Later
-          </Button>
-          <Button variant="default" size="xs" disabled={!zoom.isZoomed} onClick={zoom.reset}>
-            Whole run
-          </Button>
+          <ZoomButton name="Zoom in" Icon={IconZoomIn} onClick={() => zoom.zoom(2)} />
+          <ZoomButton name="Zoom out" Icon={IconZoomOut} disabled={!zoom.isZoomed} onClick={() => zoom.zoom(1 / 2)} />
+          <ZoomButton name="Earlier" Icon={IconChevronLeft} disabled={!zoom.isZoomed} onClick={() => zoom.pan(-0.5)} />
+          <ZoomButton name="Later" Icon={IconChevronRight} disabled={!zoom.isZoomed} onClick={() => zoom.pan(0.5)} />
+          <ZoomButton name="Whole run" Icon={IconArrowsHorizontal} disabled={!zoom.isZoomed} onClick={zoom.reset} />
         </Group>
       </Group>
       <div
