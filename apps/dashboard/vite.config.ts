@@ -14,5 +14,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 500,
+    // Of what is bundled: it has to go with the copies.
+    license: { fileName: 'third-party-licenses.md' },
   },
 });

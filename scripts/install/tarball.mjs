@@ -14,8 +14,9 @@ const MUST_HAVE = [
   'monitoring/alerts.rules.yml',
   'monitoring/grafana-dashboard.json',
   'dist/dashboard/index.html',
+  'dist/dashboard/third-party-licenses.md',
 ];
-const DASHBOARD = /^dist\/dashboard\/(index\.html|assets\/[\w.-]+\.(js|css|svg|woff2))$/;
+const DASHBOARD = /^dist\/dashboard\/(index\.html|third-party-licenses\.md|assets\/[\w.-]+\.(js|css|svg|woff2))$/;
 const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|monitoring\/[\w.-]+\.(json|yml|md))$/;
 // The alert rules' own tests are for whoever changes the rules.
 const MUST_NOT_HAVE = /\.(spec|test)\.(?!yml$)|\.tsbuildinfo$/;
