@@ -60,7 +60,7 @@ async function dashboardOf(app) {
   over.catch(() => {});
   app.stdout?.setEncoding('utf8').on('data', (/** @type {string} */ chunk) => (said += chunk));
   for (;;) {
-    const [, address] = /(http:\S+\/admin\/workflows\/) \(any name/.exec(said) ?? [];
+    const [, address] = /stays up until Ctrl-C: [^]*?(http:\S+\/admin\/workflows\/) \(any name/.exec(said) ?? [];
     if (address) return address;
     await Promise.race([once(/** @type {import('node:stream').Readable} */ (app.stdout), 'data'), over]);
   }

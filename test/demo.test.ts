@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { ensureBuilt } from './support/built';
 import { withClient } from './support/database-names';
@@ -57,6 +58,15 @@ async function demoDatabases(): Promise<string[]> {
     client.query<{ datname: string }>("select datname from pg_database where datname like 'workflows_demo_%'"),
   );
   return rows.map(({ datname }) => datname);
+}
+
+/** Asks until there is an answer. */
+async function settled<Answer>(ask: () => Promise<Answer | null>): Promise<Answer> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    await pause(100);
+  }
 }
 
 describe('the demo', () => {
@@ -116,6 +126,11 @@ describe('the demo', () => {
   }, 120_000);
 
   test('without --once it stays up, answers at its URLs, and ends cleanly on Ctrl-C', async () => {
+    // First of all, before anything is played.
+    await staying.says(/What happens/);
+    const before = staying.output.slice(0, staying.output.indexOf('What happens'));
+    expect(before).toMatch(/The dashboard: http:\S+\/admin\/workflows\/ \(any name; password olga-knows\)/);
+    expect(Number(/It opens on (\d+) runs/.exec(before)?.[1])).toBeGreaterThan(300);
     const [, url] = (await staying.says(/stays up until Ctrl-C: (http:\S+)\/workflows/)) ?? [];
     expect(url).toBeDefined();
 
@@ -180,12 +195,24 @@ describe('the demo', () => {
       },
     });
     expect(((await (await operators(basic, 'attention')).json()) as { groups: object[] }).groups).toHaveLength(7);
+    // They are runs like any other: their orders are there, and they go on.
+    const stormbound = 'runs?class=OrderWorkflow&state=paused&error_class=RouteClosed&limit=1';
+    const [{ id }] = ((await (await operators(basic, stormbound)).json()) as { runs: { id: string }[] }).runs;
+    expect((await operators(bearer, `runs/${id}/resume`, { method: 'POST', body: '{}' })).status).toBe(200);
+    const ended = async () => {
+      const run = (await (await operators(basic, `runs/${id}`)).json()) as { status: string; ended_at: string | null };
+      return run.ended_at === null ? null : run.status;
+    };
+    expect(await settled(ended)).toBe('finished');
+
     expect(await played.ended).toBe(0);
     const [database] = await demoDatabases();
     const left = new URL(process.env.WORKFLOWS_TEST_DATABASE_URL!);
     left.pathname = `/${database}`;
     const rowsOf = (client: Client) => ({ query: async (sql: string) => (await client.query(sql)).rows });
     expect(await withClient(left.href, (client) => brokenInvariants(rowsOf(client)))).toEqual([]);
+
+    expect(staying.output).not.toMatch(/✗/);
 
     staying.interrupt();
     expect(await staying.ended).toBe(0);

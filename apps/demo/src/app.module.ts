@@ -20,7 +20,8 @@ import { WorkflowsController } from './workflows/workflows.controller';
       migrationsRun: true,
       retryAttempts: 0,
     }),
-    WorkflowModule.forRoot({ errorReporter: incidents }),
+    // A deployment would set APP_REVISION; each attempt then says which revision ran it.
+    WorkflowModule.forRoot({ errorReporter: incidents, appRevision: process.env.APP_REVISION ?? '2026.48.1' }),
     WorkflowAdminModule.forRoot({
       guards: [OperatorsGuard],
       actor: (request: OperatorsRequest) => request.operator,

@@ -15,7 +15,10 @@ async function start(): Promise<INestApplication> {
   return app;
 }
 
-/** With `--once`: plays the demonstration and exits, 0 when all is as expected. Without: stays up until Ctrl-C. */
+/**
+ * With `--once`: plays the demonstration and exits, 0 when all is as expected. Without: has a past to look at, plays it before that, and stays up until
+ * Ctrl-C.
+ */
 async function main(): Promise<void> {
   const stopped = new Promise<'stopped'>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve('stopped'));
@@ -24,13 +27,14 @@ async function main(): Promise<void> {
   const url = await app.getUrl();
   try {
     const once = process.argv.includes('--once');
+    const dashboard = `${url}/admin/workflows/ (any name; password ${operatorsToken})`;
+    if (!once) headline(`The dashboard: ${dashboard}\nIt opens on ${await recallPast(app)} runs of the last days.`);
     const fine = await Promise.race([demonstrate(app, url), stopped]);
     process.exitCode = fine === true || (fine === 'stopped' && !once) ? 0 : 1;
     if (once) return;
     if (fine !== 'stopped') {
-      const runs = await recallPast(app);
       headline(`It stays up until Ctrl-C: ${url}/workflows and ${url}/orders/4/workflow
-The dashboard, with ${runs} runs of the last days: ${url}/admin/workflows/ (any name; password ${operatorsToken})
+The dashboard: ${dashboard}
 Metrics: ${url}/metrics`);
     }
     await stopped;

@@ -27,7 +27,7 @@ export async function demonstrate(app: INestApplication, url: string): Promise<b
     confirmWhenAsked(scene.client, placed),
     eraseOrders(scene.client, placed),
   ]);
-  await until(async () => (await scene.runs.countBy({ endedAt: IsNull() })) === 0);
+  await until(async () => (await scene.runs.countBy({ ...scene.played, endedAt: IsNull() })) === 0);
   await follower.end();
   const late = await deliverAgain(scene.client, answered);
 

@@ -39,7 +39,7 @@ export class Follower {
 
   private async look(): Promise<void> {
     const lines: Line[] = [];
-    for (const run of await this.scene.runs.find()) {
+    for (const run of await this.scene.runs.findBy(this.scene.played)) {
       if (this.over.has(run.id)) continue;
       lines.push(...(await this.news(run)));
       if (isEnded(run)) this.over.add(run.id);

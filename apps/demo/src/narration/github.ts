@@ -15,7 +15,7 @@ export interface Answered {
 const AT_ONCE = 4;
 
 /** Posts what GitHub delivered: the reviews come late, after a reminder, and a pull request is closed once it is reviewed. */
-export async function deliver({ client, runs }: Scene): Promise<Answered[]> {
+export async function deliver({ client, runs, played }: Scene): Promise<Answered[]> {
   const again = DELIVERIES.filter(({ twice }) => twice).length;
   const events = new Set(DELIVERIES.map(({ event }) => event)).size;
   say('github', `delivers ${DELIVERIES.length} recorded webhooks of ${events} events, ${again} of them twice`);
@@ -24,7 +24,7 @@ export async function deliver({ client, runs }: Scene): Promise<Answered[]> {
   const about = plural(openedPullRequests().size, 'pull request');
   tell(first, `say that ${about} was opened`);
 
-  const started = await runs.findBy({ subjectType: PullRequest.name });
+  const started = await runs.findBy({ ...played, subjectType: PullRequest.name });
   for (const run of started) await until(() => wasReminded(client, run));
   const reviews = await post(client, isReview);
   tell(reviews, 'are about reviews');

@@ -52,7 +52,7 @@ export async function operate(scene: Scene): Promise<Operated[]> {
   const operated: Operated[] = [];
   while (operated.length < Object.keys(REMEDIES).length) {
     const seen = operated.map(({ run }) => run.id);
-    const paused = await until(() => scene.runs.findOneBy({ status: 'paused', id: Not(In(seen)) }));
+    const paused = await until(() => scene.runs.findOneBy({ ...scene.played, status: 'paused', id: Not(In(seen)) }));
     if (!paused) break;
     operated.push(await lookAfter(scene, paused));
   }

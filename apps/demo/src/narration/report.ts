@@ -64,10 +64,10 @@ function vendorOf({ jobArgs }: WorkflowStep): string {
   return (jobArgs as VendorNotice).vendor;
 }
 
-export async function reportRuns({ app, runs }: Scene): Promise<void> {
+export async function reportRuns({ app, runs, played }: Scene): Promise<void> {
   headline('The runs');
   const rows: string[][] = [];
-  for (const run of await runs.find({ order: { id: 'asc' } })) {
+  for (const run of await runs.find({ where: played, order: { id: 'asc' } })) {
     const steps = await (await app.get(WorkflowService).find(run.id)).steps();
     const failed = steps.filter(({ status }) => status === 'failed');
     rows.push([

@@ -1,7 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import { getRepositoryToken } from '@nestjs/typeorm';
 import { WorkflowRun } from 'nestjs-pg-workflows';
-import { DataSource, type Repository } from 'typeorm';
+import { DataSource, MoreThanOrEqual, type FindOptionsWhere, type Repository } from 'typeorm';
+import { PullRequest } from '../reviews/pull-request.entity';
 import { StockItem } from '../orders/stock.entity';
 import { Client } from './client';
 
@@ -10,15 +11,23 @@ export interface Scene {
   readonly app: INestApplication;
   readonly client: Client;
   readonly runs: Repository<WorkflowRun>;
+  /** Those of the demonstration: there may be a past, which is none of its business. */
+  readonly played: FindOptionsWhere<WorkflowRun>;
+  /** The pull requests of that past. */
+  readonly knownPullRequests: readonly string[];
   /** As it is before the first order. */
   readonly stock: readonly StockItem[];
 }
 
 export async function sceneOf(app: INestApplication, url: string): Promise<Scene> {
+  const { manager } = app.get(DataSource);
+  const [{ now }] = await manager.query<[{ now: Date }]>('select statement_timestamp() as now');
   return {
     app,
     client: new Client(url),
     runs: app.get(getRepositoryToken(WorkflowRun), { strict: false }),
-    stock: await app.get(DataSource).manager.find(StockItem),
+    played: { createdAt: MoreThanOrEqual(now) },
+    knownPullRequests: (await manager.find(PullRequest)).map(({ id }) => id),
+    stock: await manager.find(StockItem),
   };
 }

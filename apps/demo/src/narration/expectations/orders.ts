@@ -20,8 +20,8 @@ export async function expectOrders(scene: Scene, placed: readonly PlacedOrder[])
   ];
 }
 
-async function theyEnded({ runs }: Scene, placed: readonly PlacedOrder[]): Promise<Check> {
-  const found = await runs.find({ where: { subjectType: Order.name }, order: { id: 'asc' } });
+async function theyEnded({ runs, played }: Scene, placed: readonly PlacedOrder[]): Promise<Check> {
+  const found = await runs.find({ where: { ...played, subjectType: Order.name }, order: { id: 'asc' } });
   return same(
     `${placed.length} orders ended as they should`,
     found.map(({ id, status }) => [id, status]),

@@ -1,5 +1,5 @@
 import { WorkflowService, WorkflowSignal, type WorkflowRun } from 'nestjs-pg-workflows';
-import { DataSource, In } from 'typeorm';
+import { DataSource, In, Not } from 'typeorm';
 import { Mailbox } from '../../mail/mailbox';
 import { PullRequest } from '../../reviews/pull-request.entity';
 import type { DeliveryAnswer } from '../../reviews/reviews.service';
@@ -22,7 +22,7 @@ const TAKEN: readonly DeliveryAnswer['outcome'][] = ['the review goes on', 'kept
 
 /** What has to be true of the reviews, by the recorded deliveries. */
 export async function expectReviews(
-  { app, runs }: Scene,
+  { app, runs, played, knownPullRequests }: Scene,
   answered: readonly Answered[],
   late: readonly Answered[],
 ): Promise<Check[]> {
@@ -31,8 +31,8 @@ export async function expectReviews(
   const ours = answered.filter(({ delivery }) => concernsUs(delivery));
   const ignored = answered.filter(({ answer }) => answer.outcome === 'ignored');
   const started = opened.filter(({ answer }) => answer.outcome === 'review started');
-  const reviews = await runs.findBy({ subjectType: PullRequest.name });
-  const rows = await app.get(DataSource).manager.find(PullRequest);
+  const reviews = await runs.findBy({ ...played, subjectType: PullRequest.name });
+  const rows = await app.get(DataSource).manager.findBy(PullRequest, { id: Not(In(knownPullRequests)) });
   const mails = app
     .get(Mailbox, { strict: false })
     .sent.filter(({ key }) => reviews.some(({ id }) => key.includes(id)));

@@ -7,7 +7,9 @@ import { PullRequest } from '../../reviews/pull-request.entity';
 import { ReviewWorkflow } from '../../reviews/review.workflow';
 import { Chance } from './chance';
 import { PastOrders } from './past-orders';
+import { DAY } from './past-run';
 import { PastReviews } from './past-reviews';
+import { rowOf } from './row-of';
 import { writePast } from './write-past';
 
 /**
@@ -17,20 +19,26 @@ import { writePast } from './write-past';
  * @returns how many
  */
 export async function recallPast(app: INestApplication): Promise<number> {
+  const ordering = await rowOf(app, (workflows, manager) =>
+    workflows.start(OrderWorkflow, { subject: manager.create(Order, { id: 1 }), args: { gift: false }, manager }),
+  );
+  const reviewing = await rowOf(app, (workflows, manager) =>
+    workflows.start(ReviewWorkflow, {
+      subject: manager.create(PullRequest, { id: '1' }),
+      args: { due: new Date(Date.now() + 3 * DAY) },
+      manager,
+    }),
+  );
   return app.get(DataSource).transaction(async (manager) => {
-    const like = async (workflowClass: string) => {
-      const [found] = await manager.query<[{ digest: string; args: string }]>(
-        'select definition_digest as digest, arguments::text as args from workflows where workflow_class = $1 limit 1',
-        [workflowClass],
-      );
-      return found;
-    };
     const [{ now }] = await manager.query<[{ now: Date }]>('select statement_timestamp() as now');
     const chance = new Chance();
-    const orders = new PastOrders(chance, (await like(OrderWorkflow.name)).digest, now.getTime()).tell();
-    const reviews = new PastReviews(chance, await like(ReviewWorkflow.name), now.getTime()).tell();
+    const orders = new PastOrders(chance, ordering.digest, now.getTime()).tell();
+    const reviews = new PastReviews(chance, reviewing, now.getTime()).tell();
 
-    await manager.insert(Order, orders.map(({ order }) => order)); // prettier-ignore
+    // `manager.insert` would leave out the ids, which are generated as a rule.
+    const columns = manager.getRepository(Order).metadata.columns.map(({ propertyName }) => propertyName);
+    const into = manager.createQueryBuilder().insert().into(Order, columns);
+    await into.values(orders.map(({ order }) => order)).execute();
     await manager.insert(PullRequest, reviews.map(({ pullRequest }) => pullRequest)); // prettier-ignore
     const runs = [...orders, ...reviews]
       .map(({ run }) => run)
