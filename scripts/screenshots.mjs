@@ -1,9 +1,9 @@
 // @ts-check
-// Pictures of the dashboard for the docs, light and dark, of the demo's runs: docs/images/*.png.
+// Pictures of the dashboard for the docs, of the demo's runs: docs/images/*.png.
 //
 //   npm run docs:screenshots [-- --no-build]
 //
-// Needs Chromium: CHROMIUM_PATH, or where Debian's package puts it.
+// Needs Chromium: CHROMIUM_PATH, or where Debian's package puts it. The pages ask for the system's font; Debian's fonts-roboto looks like most people's.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,26 +15,33 @@ import { chromium } from 'playwright-core';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const images = path.join(root, 'docs/images');
 const TOKEN = 'screenshots';
-const SIZE = { width: 1280, height: 800 };
-const SCHEMES = /** @type {const} */ (['light', 'dark']);
+const DESK = { width: 1280, height: 800 };
+const PHONE = { width: 360, height: 740 };
 
 /**
  * @typedef {object} Picture
  * @property {string} name of the file
  * @property {string} at the page, or a filter of runs whose first one is shown
  * @property {string} [run] a query of `api/runs`: the page is that of the first run that it lists
+ * @property {{ width: number, height: number }} [size]
+ * @property {'dark'} [scheme] light if none is given
+ * @property {string} [only] the section that is taken; all of the page if none is given
+ * @property {(page: import('playwright-core').Page) => Promise<void>} [act] what somebody does before it is taken
  */
+
+const GATEWAY = 'class=OrderWorkflow&state=paused&error_class=GatewayTimeout';
 
 /** @type {Picture[]} */
 const PICTURES = [
   { name: 'runs', at: '#/runs' },
-  { name: 'run-paused', at: '#/runs/', run: 'class=OrderWorkflow&state=paused&error_class=RouteClosed' },
-  { name: 'run-fan-out', at: '#/runs/', run: 'class=OrderWorkflow&state=waiting&step=notifyVendors' },
-  { name: 'run-finished', at: '#/runs/', run: 'class=ReviewWorkflow&state=finished' },
   { name: 'attention', at: '#/attention' },
-  { name: 'definitions', at: '#/definitions' },
-  { name: 'definition', at: '#/definitions/OrderWorkflow?window=7d' },
-  { name: 'summary', at: '#/summary' },
+  { name: 'resume-group', at: '#/attention', act: pressResume, size: { width: 1280, height: 560 } },
+  { name: 'run', at: '#/runs/', run: GATEWAY, size: { width: 1280, height: 1000 } },
+  { name: 'timeline', at: '#/runs/', run: GATEWAY, act: zoomToAttempts, only: 'Timeline' },
+  { name: 'class', at: '#/definitions/OrderWorkflow?window=7d', size: { width: 1280, height: 1250 } },
+  { name: 'summary-dark', at: '#/summary', scheme: 'dark', size: { width: 1280, height: 720 } },
+  { name: 'run-phone', at: '#/runs/', run: 'class=OrderWorkflow&state=paused&error_class=RouteClosed', size: PHONE },
+  { name: 'attention-phone-dark', at: '#/attention', scheme: 'dark', size: PHONE },
 ];
 
 const demo = spawn(process.execPath, [path.join(root, 'scripts/demo.mjs'), ...process.argv.slice(2)], {
@@ -74,18 +81,17 @@ async function takeAll(address) {
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   });
   try {
-    for (const colorScheme of SCHEMES) {
+    for (const picture of PICTURES) {
       const context = await browser.newContext({
         baseURL: address,
-        viewport: SIZE,
-        colorScheme,
+        viewport: picture.size ?? DESK,
+        colorScheme: picture.scheme ?? 'light',
         reducedMotion: 'reduce',
         locale: 'en-GB',
         timezoneId: 'Europe/Berlin',
         httpCredentials: { username: 'olga', password: TOKEN },
       });
-      const page = await context.newPage();
-      for (const picture of PICTURES) await take(page, picture, colorScheme);
+      await take(await context.newPage(), picture);
       await context.close();
     }
   } finally {
@@ -96,20 +102,18 @@ async function takeAll(address) {
 /**
  * @param {import('playwright-core').Page} page
  * @param {Picture} picture
- * @param {string} scheme
  */
-async function take(page, { name, at, run }, scheme) {
-  // From nowhere: only the hash differs among pages, which would load nothing anew.
-  await page.goto('about:blank');
+async function take(page, { name, at, run, act, only }) {
   await page.goto(run === undefined ? at : `${at}${await firstRun(page, run)}`);
   await page.getByRole('main').waitFor();
   // It asks again and again by itself; what it asked for at first has come when nothing loads any more.
   await page.waitForLoadState('networkidle');
-  const file = path.join(images, `${name}-${scheme}.png`);
-  await page.screenshot({ path: file, animations: 'disabled', caret: 'hide' });
+  const file = path.join(images, `${name}.png`);
+  await act?.(page);
+  const shown = only === undefined ? page : page.getByRole('region', { name: only });
+  await shown.screenshot({ path: file, animations: 'disabled', caret: 'hide' });
   console.log(`${path.relative(root, file)}: ${Math.round(statSync(file).size / 1000)} kB`);
 }
-
 /**
  * @param {import('playwright-core').Page} page
  * @param {string} query
@@ -122,4 +126,36 @@ async function firstRun(page, query) {
   if (!runs?.[0])
     throw new Error(`api/runs?${query} lists no run (${answer.status()}): the demo's history should have one.`);
   return runs[0].id;
+}
+
+/**
+ * The first group's dialog, with a reason in it.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+async function pressResume(page) {
+  await page
+    .getByRole('button', { name: /^Resume/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByLabel('Reason').fill('the storm is over');
+}
+
+/**
+ * To where the attempts follow each other: the wheel keeps what is under the pointer.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+async function zoomToAttempts(page) {
+  const timeline = page.getByRole('group', { name: 'Timeline', exact: true });
+  const part = (/** @type {string} */ line, /** @type {string} */ name) =>
+    timeline.locator('.timeline-line', { hasText: line }).locator(`[data-part="${name}"]`).boundingBox();
+  await page.keyboard.down('Control');
+  for (let turns = 0; turns < 40; turns += 1) {
+    const [first, last] = [await part('capture · 1', 'ran'), await part('capture · 5', 'waited')];
+    if (!first || !last || last.width > 350) break;
+    await page.mouse.move(first.x, first.y);
+    await page.mouse.wheel(0, -100);
+  }
+  await page.keyboard.up('Control');
 }

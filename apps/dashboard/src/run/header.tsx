@@ -25,7 +25,9 @@ export function Header({ run, heading }: { run: ShownRun; heading: RefObject<HTM
       <VisuallyHidden aria-live="polite">
         The run is {run.status} at step {run.step}.
       </VisuallyHidden>
-      <Text size="lg">{run.now}</Text>
+      <Text size="lg" style={{ textWrap: 'pretty' }}>
+        {run.now}
+      </Text>
       {run.next && <Text c="dimmed">{run.next}</Text>}
       <Notes run={run} />
       <Facts run={run} />

@@ -12,6 +12,9 @@ interface CanvasProps {
   readonly ticks: number;
 }
 
+/** Further right there is no room for what a moment is called. Percent. */
+const LAST_LABEL = 94;
+
 /** The bars themselves. Whoever hears the page has the table of attempts, which says the same. */
 export const Canvas = memo(function Canvas({ drawing: { bars, pauses, now }, view, ticks }: CanvasProps) {
   const place = (at: number) => ((at - view.from) / (view.to - view.from)) * 100;
@@ -21,7 +24,7 @@ export const Canvas = memo(function Canvas({ drawing: { bars, pauses, now }, vie
       <Line label={ZONE} isAxis>
         {ticksOf(view, ticks).map((tick) => (
           <span key={tick.at} className="timeline-tick" style={{ left: `${place(tick.at)}%` }}>
-            {tick.label}
+            {place(tick.at) < LAST_LABEL && tick.label}
           </span>
         ))}
         {at}

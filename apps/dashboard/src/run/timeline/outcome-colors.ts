@@ -8,7 +8,7 @@ export const OUTCOMES: Readonly<Record<StepOutcome | 'open', { readonly color: s
   skipped: { color: 'var(--mantine-color-gray-6)', word: 'skipped' },
   reattempted: { color: 'var(--mantine-color-yellow-7)', word: 'failed, tried again' },
   paused: { color: 'var(--mantine-color-red-7)', word: 'paused the run' },
-  cancelled: { color: 'var(--mantine-color-dark-4)', word: 'cancelled' },
+  cancelled: { color: 'var(--mantine-color-grape-6)', word: 'cancelled' },
 };
 
 export function outcomeOf({ outcome }: AttemptView) {
