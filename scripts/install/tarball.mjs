@@ -72,6 +72,9 @@ export function checkInstalled(step, installed) {
   const manifest = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8'));
   const declared = new Set(Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }));
   const problems = [];
+  const [picture] =
+    /!\[[^\]]*\]\((?!https?:)[^)]*\)/.exec(readFileSync(path.join(installed, 'README.md'), 'utf8')) ?? [];
+  if (picture) problems.push(`README.md shows a picture that is not in the package: ${picture}`);
   for (const name of readdirSync(path.join(installed, 'dist'), { recursive: true }).map(String)) {
     // What browsers load: it imports nothing but itself.
     if (name.startsWith('dashboard')) continue;
