@@ -17,8 +17,10 @@ Object.assign(below, {
   worker: [...core, 'engine'],
   service: core,
   insights: core,
-  admin: [...core, 'service', 'insights'],
-  mcp: [...core, 'service', 'insights'],
+  // What stands before the service and the reads, for REST and MCP alike.
+  operating: [...core, 'service'],
+  admin: [...core, 'service', 'insights', 'operating'],
+  mcp: [...core, 'service', 'insights', 'operating'],
   testing: [...core, 'service', 'insights', 'engine'],
 });
 
@@ -76,6 +78,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^libs/', pathNot: `${src}model/superjson(\\.spec)?\\.ts$` },
       to: { path: 'node_modules/superjson/' },
+    },
+    {
+      name: 'mcp-is-an-entry-of-its-own',
+      comment: 'whoever does not import nestjs-pg-workflows/mcp needs no MCP SDK',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: place('mcp') },
+      to: { path: [place('mcp'), 'node_modules/@modelcontextprotocol/'] },
+    },
+    {
+      name: 'mcp-sdk-in-one-place',
+      comment: 'an optional peer: it is loaded where its absence is told of',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: `${src}mcp/sdk(\\.spec)?\\.ts$` },
+      to: { path: 'node_modules/@modelcontextprotocol/', ...notTypeOnly },
     },
     {
       name: 'no-cycles',
