@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useGroupAction } from '../api/queries';
 import type { AttentionGroup } from '../api/types';
 import { counted } from '../parts/numbers';
@@ -47,7 +47,8 @@ export function PressDialog({ action, group, opened, close }: PressDialogProps) 
     );
   };
   return (
-    <Modal opened={opened} onClose={close} title={title} onExitTransitionEnd={keepFocus}>
+    <Modal opened={opened} onClose={close} title={title}>
+      <FocusAfter />
       <form onSubmit={submit}>
         <Stack>
           <Text size="sm">
@@ -85,6 +86,12 @@ export function PressDialog({ action, group, opened, close }: PressDialogProps) 
       </form>
     </Modal>
   );
+}
+
+/** When the dialog is out of the page, and Mantine has given the focus back where it could. */
+function FocusAfter() {
+  useEffect(() => () => void setTimeout(keepFocus), []);
+  return null;
 }
 
 const CONSEQUENCES: Readonly<Record<GroupAction, string>> = {
