@@ -59,9 +59,10 @@ const withPostgres = {
 /** @type {import('jest').Config} */
 module.exports = {
   maxWorkers: 2,
+  reporters: ['default', '<rootDir>/test/support/not-tested-reporter.mjs'],
   testTimeout: shared.testTimeout,
   projects: [
-    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts'] },
+    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/{libs,scripts}/**/*.spec.ts'] },
     {
       ...withPostgres,
       displayName: 'pg',

@@ -3,7 +3,7 @@
 //
 //   npm run docs:screenshots [-- --no-build]
 //
-// Needs Chromium: CHROMIUM_PATH, or where Debian's package puts it. The pages ask for the system's font; Debian's fonts-roboto looks like most people's.
+// Needs Chromium: see chromium.mjs. The pages ask for the system's font; Debian's fonts-roboto looks like most people's.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +11,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { findChromium, noChromium } from './chromium.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const images = path.join(root, 'docs/images');
@@ -43,6 +44,9 @@ const PICTURES = [
   { name: 'run-phone', at: '#/runs/', run: 'class=OrderWorkflow&state=paused&error_class=RouteClosed', size: PHONE },
   { name: 'attention-phone-dark', at: '#/attention', scheme: 'dark', size: PHONE },
 ];
+
+const executablePath = findChromium();
+if (executablePath === undefined) throw new Error(`No pictures: ${noChromium()}`);
 
 const demo = spawn(process.execPath, [path.join(root, 'scripts/demo.mjs'), ...process.argv.slice(2)], {
   cwd: root,
@@ -77,7 +81,7 @@ async function dashboardOf(app) {
 async function takeAll(address) {
   mkdirSync(images, { recursive: true });
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM_PATH || '/usr/bin/chromium',
+    executablePath,
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   });
   try {

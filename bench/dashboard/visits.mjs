@@ -1,8 +1,8 @@
 // @ts-check
 // Pages of the dashboard in a real browser, from the address to what a person came for, and scrolled.
 
-import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
+import { findChromium, noChromium } from '../../scripts/chromium.mjs';
 
 /**
  * @typedef {import('./pages.mjs').Page} Page
@@ -18,7 +18,6 @@ import { chromium } from 'playwright-core';
  * @property {number} frames that should have come
  */
 
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 /** Headless browsers draw so often. */
 const FRAME_MS = 1000 / 60;
 const LONGEST_SCROLL_FRAMES = 240;
@@ -46,10 +45,8 @@ const drawn = (/** @type {string} */ shown, /** @type {number} */ least) => `new
 })`;
 
 export async function openBrowser() {
-  const executablePath = process.env.CHROMIUM_PATH || PLACES.find((place) => existsSync(place));
-  if (!executablePath) {
-    throw new Error('There is no Chromium: install one (apt-get install chromium), or name it in CHROMIUM_PATH.');
-  }
+  const executablePath = findChromium();
+  if (executablePath === undefined) throw new Error(`Not measured: ${noChromium()}`);
   return chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 }
 

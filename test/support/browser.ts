@@ -1,10 +1,9 @@
 /** Tests in a real browser: Debian's Chromium, driven by Playwright. */
 
-import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
+import { findChromium, noChromium } from '../../scripts/chromium.mjs';
 
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -17,9 +16,6 @@ const FLAGS = [
 ];
 /** For a loaded machine: what a page waits for comes in milliseconds else. */
 const PATIENCE_MS = 20_000;
-
-/** Where Chromium is: `CHROMIUM_PATH`, or where packages put it; undefined: nowhere. */
-export const chromiumPath: string | undefined = process.env.CHROMIUM_PATH || PLACES.find((place) => existsSync(place));
 
 /** What a test may say of its page beside Playwright's own options. */
 export interface PageOptions extends BrowserContextOptions {
@@ -41,15 +37,16 @@ export interface Browsing {
   readonly problems: readonly string[];
 }
 
-/** A `describe` of tests in a browser, one for all of them; where there is none, one skipped test says so. */
+/** A `describe` of tests in a browser, one for all of them. Where there is none, one skipped test says so; with `CI` it fails: nobody would look. */
 export function describeInBrowser(what: string, body: (browsing: Browsing) => void): void {
   describe(what, () => {
-    if (chromiumPath === undefined) {
-      // eslint-disable-next-line jest/no-disabled-tests, jest/expect-expect -- it says what was not tested, and why
-      test.skip('not tested: there is no Chromium (apt-get install chromium, or name one in CHROMIUM_PATH)', () => {});
-      return;
-    }
-    body(browsing(chromiumPath));
+    const executablePath = findChromium();
+    if (executablePath !== undefined) return body(browsing(executablePath));
+    const why = `not tested: the dashboard in a browser, for ${noChromium()}`;
+    // eslint-disable-next-line jest/expect-expect -- it says what was not tested, and why
+    (process.env.CI ? test : test.skip)(why, () => {
+      throw new Error(why);
+    });
   });
 }
 
