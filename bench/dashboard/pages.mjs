@@ -5,13 +5,16 @@ import { className } from '../insights/workflows.mjs';
  * @typedef {object} Page
  * @property {string} name
  * @property {string} at beside the dashboard's address
- * @property {string} shown what has to be there
+ * @property {string} shown what has to be there for whoever opens it
  * @property {number} [least] so many of it; default 1
+ * @property {number} [whole] of the same, when the page has all it will have, below the screen too; default `least`
  * @property {string | null} api what it asks for most of all, below the dashboard's address; null: nothing of its own
  * @property {boolean} [cold] opened for the first time: the browser has nothing of it
  */
 
 const ROW = 'tr[data-row]';
+/** A large screen has no more rows. */
+const SCREEN = 25;
 const PAGE = 50;
 
 /**
@@ -23,21 +26,21 @@ export function pagesOf({ tried, fanned, cursor }) {
   const stuck = `class=${className(3)}&step=notify&error_class=Error1&stuck_reason=paused_error`;
   return [
     { name: 'a page that shows nothing', at: '#/nothing', shown: 'main h1', api: null },
-    { name: 'runs, first time ever', at: '#/runs', shown: ROW, least: PAGE, api: 'api/runs?limit=50', cold: true },
-    { name: 'runs', at: '#/runs', shown: ROW, least: PAGE, api: 'api/runs?limit=50' },
-    { name: 'runs, all states', at: '#/runs?state=all', shown: ROW, least: PAGE, api: 'api/runs?limit=50&state=all' },
-    { name: 'runs, of a class', at: `#/runs?${filter}`, shown: ROW, least: PAGE, api: `api/runs?limit=50&${filter}` },
+    { name: 'runs, first time ever', at: '#/runs', shown: ROW, least: SCREEN, whole: PAGE, api: 'api/runs?limit=50', cold: true },
+    { name: 'runs', at: '#/runs', shown: ROW, least: SCREEN, whole: PAGE, api: 'api/runs?limit=50' },
+    { name: 'runs, all states', at: '#/runs?state=all', shown: ROW, least: SCREEN, whole: PAGE, api: 'api/runs?limit=50&state=all' },
+    { name: 'runs, of a class', at: `#/runs?${filter}`, shown: ROW, least: SCREEN, whole: PAGE, api: `api/runs?limit=50&${filter}` },
     {
       name: 'runs, its second page',
       at: `#/runs?${filter}&cursor=${cursor}`,
       shown: ROW,
-      least: PAGE,
+      least: SCREEN, whole: PAGE,
       api: `api/runs?limit=50&${filter}&cursor=${cursor}`,
     },
     { name: 'runs, stuck on one error', at: `#/runs?${stuck}`, shown: ROW, api: `api/runs?limit=50&${stuck}` },
-    { name: 'a run of 500 attempts', at: `#/runs/${tried}`, shown: `${ROW}, .trail li`, least: 300, api: `api/runs/${tried}` },
+    { name: 'a run of 500 attempts', at: `#/runs/${tried}`, shown: `${ROW}, .trail li`, least: SCREEN, whole: 300, api: `api/runs/${tried}` },
     { name: 'a fan-out of 10,000', at: `#/runs/${fanned}`, shown: '[role=progressbar]', api: `api/runs/${fanned}` },
-    { name: 'needs attention', at: '#/attention', shown: 'main tbody tr', least: 200, api: 'api/attention' },
+    { name: 'needs attention', at: '#/attention', shown: 'main tbody tr', least: SCREEN, whole: 200, api: 'api/attention' },
     { name: 'classes', at: '#/definitions', shown: 'main tbody tr', least: 20, api: 'api/definitions' },
     { name: 'a class', at: `#/definitions/${className(3)}`, shown: '.recharts-bar-rectangle path', api: `api/definitions/${className(3)}` }, // prettier-ignore
     { name: 'summary', at: '#/summary', shown: 'main tbody tr', api: 'api/summary' },

@@ -54,6 +54,7 @@ function count(name) {
  * @property {string} page
  * @property {number} shownMs
  * @property {number} worstMs
+ * @property {number} wholeMs
  * @property {number} cpuMs of the main thread
  * @property {number} timesNothing the time beside that of a page that shows nothing
  * @property {number | null} apiMs what it asks for most of all, asked for by a program
@@ -154,6 +155,7 @@ try {
       page: page.name,
       shownMs: of('shownMs'),
       worstMs: Math.max(...seen.map(({ shownMs }) => shownMs)),
+      wholeMs: of('wholeMs'),
       cpuMs: of('cpuMs'),
       timesNothing: of('shownMs') / nothingMs,
       apiMs,
@@ -175,11 +177,12 @@ try {
     console.log(`\n${where}; load ${load.join(' to ')}`);
     console.log(`${sizes.runs.toLocaleString('en')} runs; medians of ${samples}\n`);
     const width = Math.max(...figures.map(({ page }) => page.length));
-    console.log(`${'page'.padEnd(width)}  shown, ms  worst, ms  CPU, ms  × nothing  API alone, ms      kB  requests  longest task, ms  longest frame, ms  frames dropped`); // prettier-ignore
+    console.log(`${'page'.padEnd(width)}  shown, ms  worst, ms  whole, ms  CPU, ms  × nothing  API alone, ms      kB  requests  longest task, ms  longest frame, ms  frames dropped`); // prettier-ignore
     for (const figure of figures) {
       const cells = [
         figure.shownMs.toFixed(0).padStart(9),
         figure.worstMs.toFixed(0).padStart(9),
+        figure.wholeMs.toFixed(0).padStart(9),
         figure.cpuMs.toFixed(0).padStart(7),
         figure.timesNothing.toFixed(1).padStart(9),
         (figure.apiMs?.toFixed(0) ?? '').padStart(13),

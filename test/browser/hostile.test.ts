@@ -178,7 +178,7 @@ describeInBrowser('what users write, on every page', (browsing) => {
     await go(`/runs/${waiting.id}`);
     await shows(page, 'signal', 'gate', 'fan');
     await go(`/runs/${fanning.id}`);
-    await page.getByText(`Batch ${evil('class')}#${evil('fan')} ${fanning.id}: 0 of 1 jobs completed`).waitFor();
+    await page.getByText(`Batch ${evil('class')}#${evil('fan')} ${fanning.id}`, { exact: true }).waitFor();
     await openAll(page, 'Payload');
     await shows(page, 'sender', 'signal key', 'payload key', 'payload');
 

@@ -230,30 +230,6 @@ describeInBrowser("a run's page", (browsing) => {
     await run.cancel();
   });
 
-  test('DASH-05 of five hundred attempts the newest hundred are there, and it says so', async () => {
-    const run = await dashboard.app.workflows.start(Reminder, { args: { order: 'r' } });
-    await run.pause();
-    await sql(
-      `insert into workflow_steps (workflow_id, handler, step_name, attempt, status, outcome, queue, created_at, scheduled_at, started_at,
-                                   finished_at, worker_id)
-       select workflow_id, handler, step_name, attempt + n, 'failed', 'reattempted', queue, at, at, at + interval '1 second',
-              at + interval '1 minute', workflow_id
-       from workflow_steps, generate_series(1, 499) n, lateral (select now() - interval '1 day' + n * interval '2 minutes' as at) a
-       where workflow_id = $1`,
-      [run.id],
-    );
-    const page = await dashboard.open(`/runs/${run.id}`);
-    await page.getByText('The newest 100 of 500.').waitFor();
-    expect(await attempts(page).locator('tr[data-row]').count()).toBe(100);
-    await page.getByRole('img', { name: /^the newest 100 of 500 attempts/ }).waitFor();
-    // The newest are in view.
-    await timeline(page).getByText('remind · 500').waitFor();
-    const isAtEnd = await timeline(page).evaluate((box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 1);
-    expect(isAtEnd).toBe(true);
-    await sql('delete from workflow_steps where workflow_id = $1 and attempt > 1', [run.id]);
-    await run.cancel();
-  });
-
   test('DASH-20 a run that is not there is said to be not there', async () => {
     browsing.expectProblem(/404/);
     const page = await dashboard.open('/runs/0198f2a4-6c1e-7b3a-9d52-1f0c8e6a7b41');

@@ -1,6 +1,6 @@
 import type { SeriesBucket } from '../api/types';
 import { DataTable, type Columns } from '../parts/data-table';
-import { absolute } from '../parts/moment';
+import { absolute } from '../parts/moment-text';
 import { RunCountLink } from '../parts/run-count';
 
 type Name = 'started' | 'finished' | 'cancelled';

@@ -1,7 +1,7 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import type { SeriesBucket, Window } from '../api/types';
-import { absolute } from '../parts/moment';
+import { absolute } from '../parts/moment-text';
 import { count as numberText } from '../parts/numbers';
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });

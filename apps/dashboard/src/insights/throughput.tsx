@@ -2,7 +2,7 @@ import { Skeleton, Text } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
 import type { DefinitionView } from '../api/types';
 import { counted } from '../parts/numbers';
-import { absolute } from '../parts/moment';
+import { absolute } from '../parts/moment-text';
 import { SeriesTable } from './series-table';
 
 // The library that draws charts is large, and this is all that needs it.

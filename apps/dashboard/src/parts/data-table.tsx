@@ -7,9 +7,10 @@ import {
   type Row as TableRow,
   type SortingState,
 } from '@tanstack/react-table';
-import { Fragment, useState, type ReactNode } from 'react';
+import { memo, useState, type ReactNode } from 'react';
 import { BodyCell, HeaderCell } from './data-table-cells';
 import classes from './data-table.module.css';
+import { useFirstThenAll } from './first-then-all';
 import { ScrollSideways } from './scroll-sideways';
 import { useSteadyOrder } from './steady-order';
 
@@ -50,7 +51,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     onSortingChange: setSorting,
   });
   const isHeld = holdsOrder && (pointed || focused);
-  const shown = useSteadyOrder(table.getRowModel().rows, ({ id }) => id, isHeld, JSON.stringify(sorting));
+  const ordered = useSteadyOrder(table.getRowModel().rows, ({ id }) => id, isHeld, JSON.stringify(sorting));
+  const shown = useFirstThenAll(ordered);
   return (
     <ScrollSideways what={caption}>
       {/* Blocks are no table to some browsers unless it says that it is. */}
@@ -77,9 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </Table.Thead>
         <Table.Tbody role="rowgroup">
           {shown.map((row) => (
-            <Fragment key={row.id}>
-              <Rows row={row} below={detail?.(row.original)} />
-            </Fragment>
+            <Rows key={row.id} row={row} columns={columns} detail={detail} />
           ))}
         </Table.Tbody>
       </Table>
@@ -87,24 +87,35 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   );
 }
 
-/** The row, and what stands below it. */
-function Rows<Row>({ row, below }: { row: TableRow<Row>; below: ReactNode }) {
-  const cells = row.getVisibleCells();
-  const hasMore = below !== undefined && below !== null && below !== false;
-  return (
-    <>
-      <Table.Tr role="row" data-row={row.id} data-goes-on={hasMore || undefined}>
-        {cells.map((cell) => (
-          <BodyCell key={cell.id} cell={cell} />
-        ))}
-      </Table.Tr>
-      {hasMore && (
-        <Table.Tr role="row">
-          <Table.Td role="cell" colSpan={cells.length} pt={0}>
-            <div className={classes.content}>{below}</div>
-          </Table.Td>
-        </Table.Tr>
-      )}
-    </>
-  );
+interface RowsProps<Row> {
+  readonly row: TableRow<Row>;
+  readonly columns: Columns<Row>;
+  readonly detail: ((row: Row) => ReactNode) | undefined;
 }
+
+/** The row, and what stands below it. Drawn again only when it has been read anew and is another. */
+const Rows = memo(
+  function Rows<Row>({ row, detail }: RowsProps<Row>) {
+    const cells = row.getVisibleCells();
+    const below = detail?.(row.original);
+    const hasMore = below !== undefined && below !== null && below !== false;
+    return (
+      <>
+        <Table.Tr role="row" data-row={row.id} data-goes-on={hasMore || undefined}>
+          {cells.map((cell) => (
+            <BodyCell key={cell.id} cell={cell} />
+          ))}
+        </Table.Tr>
+        {hasMore && (
+          <Table.Tr role="row">
+            <Table.Td role="cell" colSpan={cells.length} pt={0}>
+              <div className={classes.content}>{below}</div>
+            </Table.Td>
+          </Table.Tr>
+        )}
+      </>
+    );
+  },
+  (before, after) =>
+    before.row.original === after.row.original && before.columns === after.columns && before.detail === after.detail,
+) as <Row>(props: RowsProps<Row>) => ReactNode;

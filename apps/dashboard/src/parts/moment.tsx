@@ -1,37 +1,7 @@
 import { Tooltip } from '@mantine/core';
-import { useEffect, useState } from 'react';
-
-const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'always', style: 'short' });
-const CLOCK = new Intl.DateTimeFormat(undefined, {
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  hourCycle: 'h23',
-});
-const UNITS = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-  ['second', 1_000],
-] as const;
-
-/** With keys too, and by a finger. */
-const EVENTS = { hover: true, focus: true, touch: true };
-
-/** `3 min. ago`, `in 2 days`. */
-export function relative(at: number, now: number): string {
-  const distance = at - now;
-  const [unit, size] = UNITS.find(([, ms]) => Math.abs(distance) >= ms) ?? UNITS[3];
-  return RELATIVE.format(Math.round(distance / size), unit);
-}
-
-/** The moment in the reader's own zone, which it names. */
-export function absolute(at: string): string {
-  return ABSOLUTE.format(new Date(at));
-}
+import { useEffect, useRef, useState, type RefObject } from 'react';
+import { absolute, clockTime, relative } from './moment-text';
+import { onTick } from './tick';
 
 interface MomentProps {
   readonly at: string | null;
@@ -39,29 +9,59 @@ interface MomentProps {
   readonly clock?: boolean;
 }
 
-/** A moment: how long ago or ahead, and exactly when on hover and for screen readers. */
+/** A moment: how long ago or ahead, and exactly when on hover, on focus and for screen readers. */
 export function Moment({ at, clock = false }: MomentProps) {
-  const now = useNow();
-  if (at === null) return '–';
-  const distance = relative(Date.parse(at), now);
+  return at === null ? '–' : <Time key={at} at={at} clock={clock} />;
+}
+
+/** There may be hundreds of it on a page: it is drawn again only when it says something else, and what it tells on demand is made on demand. */
+function Time({ at, clock }: { readonly at: string; readonly clock: boolean }) {
+  const time = useRef<HTMLTimeElement>(null);
+  const [isTold, setTold] = useState(false);
+  const distance = useDistance(Date.parse(at));
   const exactly = absolute(at);
+  const tell = () => setTold(true);
+  const hush = () => setTold(false);
   return (
-    <Tooltip label={clock ? `${exactly}, ${distance}` : exactly} events={EVENTS}>
-      <time dateTime={at} tabIndex={0} aria-label={`${distance}, ${exactly}`} style={{ whiteSpace: 'nowrap' }}>
-        {clock ? CLOCK.format(new Date(at)) : distance}
+    <>
+      <time
+        ref={time}
+        dateTime={at}
+        tabIndex={0}
+        aria-label={`${distance}, ${exactly}`}
+        style={{ whiteSpace: 'nowrap' }}
+        onPointerEnter={tell}
+        onPointerLeave={hush}
+        onFocus={tell}
+        onBlur={hush}
+      >
+        {clock ? clockTime(at) : distance}
       </time>
-    </Tooltip>
+      {isTold && <Exactly of={time} says={clock ? `${exactly}, ${distance}` : exactly} close={hush} />}
+    </>
   );
 }
 
-/** Now, again and again while the page is visible. */
-export function useNow(everyMs = 10_000): number {
-  const [now, setNow] = useState(Date.now);
+interface ExactlyProps {
+  readonly of: RefObject<HTMLElement | null>;
+  readonly says: string;
+  readonly close: () => void;
+}
+
+function Exactly({ of, says, close }: ExactlyProps) {
   useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) setNow(Date.now());
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return now;
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key === 'Escape') close();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  });
+  return <Tooltip opened target={of} label={says} />;
+}
+
+/** How long ago or ahead, again and again. */
+function useDistance(at: number): string {
+  const [distance, setDistance] = useState(() => relative(at, Date.now()));
+  useEffect(() => onTick(() => setDistance(relative(at, Date.now()))), [at]);
+  return distance;
 }

@@ -1,18 +1,21 @@
-import { useElementSize } from '@mantine/hooks';
-import { useLayoutEffect, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 
 /** Lets what is too wide scroll: with the arrow keys too, for which it then takes the focus. */
 export function ScrollSideways({ what, children }: { what: string; children: ReactNode }) {
   const frame = useRef<HTMLDivElement>(null);
-  const { ref: content, width } = useElementSize();
   const [wide, setWide] = useState(false);
-  useLayoutEffect(() => {
-    const { scrollWidth = 0, clientWidth = 0 } = frame.current ?? {};
-    setWide(scrollWidth > clientWidth + 1);
-  }, [width, children]);
+  useEffect(() => {
+    const { current } = frame;
+    if (current === null) return;
+    // The observer comes once the browser has laid everything out; who asks earlier makes it do that twice.
+    const observer = new ResizeObserver(() => setWide(current.scrollWidth > current.clientWidth + 1));
+    observer.observe(current);
+    for (const child of current.children) observer.observe(child);
+    return () => observer.disconnect();
+  }, []);
   return (
     <div ref={frame} style={{ overflowX: 'auto' }} {...(wide && { tabIndex: 0, role: 'region', 'aria-label': what })}>
-      <div ref={content}>{children}</div>
+      {children}
     </div>
   );
 }

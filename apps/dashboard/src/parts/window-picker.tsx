@@ -1,7 +1,7 @@
 import { Group, SegmentedControl, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { WindowView } from '../api/types';
-import { absolute } from './moment';
+import { absolute } from './moment-text';
 
 const WINDOWS = [
   { value: '1h', label: '1 hour' },

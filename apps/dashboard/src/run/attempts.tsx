@@ -53,8 +53,12 @@ function cameTo(attempt: AttemptView): string {
   return attempt.status === 'in_progress' ? 'at work' : attempt.status;
 }
 
-function Below({ attempt }: { attempt: AttemptView }) {
+const idOf = ({ id }: AttemptView) => id;
+
+/** What an attempt has beside its line; null: nothing. */
+function detailOf(attempt: AttemptView) {
   const { error, output, batch } = attempt;
+  if ((error ?? output ?? batch) === null) return null;
   return (
     <Stack gap="xs">
       {batch && <BatchProgress batch={batch} />}
@@ -72,7 +76,7 @@ export function Attempts({ run: { attempts, attempts_total } }: { run: ShownRun 
   const isCut = attempts.length < attempts_total;
   const aside = isCut && (
     <Text size="sm" c="dimmed">
-      The newest {count(attempts.length)} of {count(attempts_total)}.
+      The newest {count(attempts.length)} of {count(attempts_total)}. The audit trail tells of all.
     </Text>
   );
   return (
@@ -80,15 +84,7 @@ export function Attempts({ run: { attempts, attempts_total } }: { run: ShownRun 
       {attempts.length === 0 ? (
         <Text c="dimmed">The run has no attempts.</Text>
       ) : (
-        <DataTable
-          caption="Attempts, newest first"
-          columns={COLUMNS}
-          rows={attempts}
-          idOf={({ id }) => id}
-          detail={(attempt) =>
-            (attempt.error ?? attempt.batch ?? attempt.output) !== null && <Below attempt={attempt} />
-          }
-        />
+        <DataTable caption="Attempts, newest first" columns={COLUMNS} rows={attempts} idOf={idOf} detail={detailOf} />
       )}
     </Section>
   );

@@ -1,7 +1,8 @@
 import { Button, Text } from '@mantine/core';
-import { memo } from 'react';
+import { memo, useMemo } from 'react';
 import { useEvents } from '../api/queries';
 import type { EventView } from '../api/types';
+import { useFirstThenAll } from '../parts/first-then-all';
 import { LongText } from '../parts/long-text';
 import { Moment } from '../parts/moment';
 import { Section } from '../parts/section';
@@ -11,7 +12,7 @@ import './trail.css';
 /** What happened, in order, and who did it. */
 export function Trail({ id, isOngoing }: { id: string; isOngoing: boolean }) {
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useEvents(id, isOngoing);
-  const events = data?.pages.flatMap((page) => page.events) ?? [];
+  const events = useFirstThenAll(useMemo(() => data?.pages.flatMap((page) => page.events) ?? [], [data]));
   return (
     <Section title="Audit trail">
       {error && <Failed error={error} again={refetch} />}

@@ -40,8 +40,17 @@ function isInUse(list: HTMLElement | null): boolean {
   return list.contains(document.activeElement) || list.getBoundingClientRect().top < 0;
 }
 
+const listed = new WeakMap<ListedRun, SteadyRow>();
+
+/** The same row for the same run: what has not changed is not drawn again. */
+function asRow(run: ListedRun): SteadyRow {
+  const row = listed.get(run) ?? { ...run, hasLeft: false };
+  listed.set(run, row);
+  return row;
+}
+
 function asRows({ runs }: RunPage): SteadyRow[] {
-  return runs.map((run) => ({ ...run, hasLeft: false }));
+  return runs.map(asRow);
 }
 
 function updated(rows: readonly SteadyRow[], { runs, next_cursor }: RunPage): SteadyRow[] {
@@ -49,7 +58,7 @@ function updated(rows: readonly SteadyRow[], { runs, next_cursor }: RunPage): St
   const last = runs.at(-1);
   return rows.map((row) => {
     const fresh = byId.get(row.id);
-    if (fresh) return { ...fresh, hasLeft: false };
+    if (fresh) return asRow(fresh);
     // What newer runs have pushed to the next page is still in the list.
     const isOnNextPage = next_cursor !== null && last !== undefined && row.created_at <= last.created_at;
     return isOnNextPage ? row : { ...row, hasLeft: true };

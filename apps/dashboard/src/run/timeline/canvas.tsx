@@ -1,6 +1,6 @@
 import { memo, type CSSProperties } from 'react';
 import { ZONE } from '../../parts/local-time';
-import { absolute } from '../../parts/moment';
+import { absolute } from '../../parts/moment-text';
 import { ticksOf } from './axis';
 import { outcomeOf } from './outcome-colors';
 import type { Drawing, Span, Stretch } from './spans';

@@ -3,7 +3,7 @@ import { useElementSize, useMergedRef } from '@mantine/hooks';
 import { IconArrowsHorizontal, IconChevronLeft, IconChevronRight, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import { useId, useLayoutEffect, useMemo, useRef } from 'react';
 import type { ShownRun } from '../../api/types';
-import { absolute } from '../../parts/moment';
+import { absolute } from '../../parts/moment-text';
 import { count, counted } from '../../parts/numbers';
 import { Section } from '../../parts/section';
 import { Canvas } from './canvas';
