@@ -9,6 +9,7 @@ import {
 } from '@mantine/core';
 import { IconMoon, IconSun } from '@tabler/icons-react';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
 import { useSummary } from './api/queries';
 import { Logo } from './logo';
 import { count, counted } from './parts/numbers';
@@ -25,6 +26,7 @@ const PAGES = [
 export function Shell() {
   const stuck = useSummary().data?.stuck ?? 0;
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  useFocusInPage();
   return (
     <AppShell header={{ height: { base: 88, sm: 52 } }} padding="md">
       <AppShell.Header px={{ base: 'xs', sm: 'md' }}>
@@ -80,6 +82,19 @@ function AttentionName() {
       </Text>
     </>
   );
+}
+
+/** On another page the link is gone that led to it: whoever goes by keys, or hears the page, is then at its beginning. */
+function useFocusInPage() {
+  const shown = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
+  const before = useRef(shown);
+  useEffect(() => {
+    const isAnother = before.current !== undefined && before.current !== shown;
+    before.current = shown;
+    if (isAnother && document.activeElement === document.body) {
+      document.getElementById('main')?.focus({ preventScroll: true });
+    }
+  }, [shown]);
 }
 
 /** The address's hash is the router's, so the link moves the focus by itself. */
