@@ -17,8 +17,10 @@ Object.assign(below, {
   worker: [...core, 'engine'],
   service: core,
   insights: core,
-  admin: [...core, 'service', 'insights'],
-  mcp: [...core, 'service', 'insights'],
+  // What stands before the service and the reads, for REST and MCP alike.
+  operating: [...core, 'service'],
+  admin: [...core, 'service', 'insights', 'operating'],
+  mcp: [...core, 'service', 'insights', 'operating'],
   testing: [...core, 'service', 'insights', 'engine'],
 });
 

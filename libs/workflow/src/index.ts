@@ -6,13 +6,8 @@ export {
   type WorkflowAdminAsyncOptions,
   type WorkflowAdminOptionsFactory,
 } from './admin/workflow-admin.module.js';
-export type {
-  AdminAction,
-  AdminRun,
-  WorkflowAdminCallbacks,
-  WorkflowAdminOptions,
-  WorkflowAdminRoutes,
-} from './admin/admin.options.js';
+export type { AdminAction, AdminRun } from './operating/access.options.js';
+export type { WorkflowAdminCallbacks, WorkflowAdminOptions, WorkflowAdminRoutes } from './admin/admin.options.js';
 
 export {
   CancelIf,

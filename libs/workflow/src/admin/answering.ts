@@ -1,7 +1,7 @@
 import { HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { isPassing } from '../store/patience.js';
-import { bodyOf, Refusal, refusalOf } from './refusal.js';
+import { bodyOf, Refusal, refusalOf } from '../operating/refusal.js';
 
 /** What a route answers, as JSON or as a file; 200 unless it says otherwise. */
 export type Answer = JsonAnswer | FileAnswer;

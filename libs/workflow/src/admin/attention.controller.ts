@@ -1,11 +1,11 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
-import type { AdminRequest } from './admin-request.js';
+import type { PlatformRequest } from '../operating/platform-request.js';
 import { Answering, type Answer } from './answering.js';
 import { AttentionQuery, GroupBody } from './attention.input.js';
 import { readBody, readQuery } from './read-input.js';
-import { refusalOf } from './refusal.js';
+import { refusalOf } from '../operating/refusal.js';
 
 /** Runs that need a person, in groups; and what is done with a whole group. */
 @Controller()
@@ -17,7 +17,7 @@ export class AttentionController {
   ) {}
 
   @Get('api/attention')
-  groups(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  groups(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       await this.access.assertMay(request, 'read', null);
       const query = await readQuery(AttentionQuery, request);
@@ -26,16 +26,16 @@ export class AttentionController {
   }
 
   @Post('api/attention/resume')
-  resume(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  resume(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.press(request, response, 'resume');
   }
 
   @Post('api/attention/cancel')
-  cancel(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  cancel(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.press(request, response, 'cancel');
   }
 
-  private press(request: AdminRequest, response: unknown, verb: 'resume' | 'cancel'): Promise<void> {
+  private press(request: PlatformRequest, response: unknown, verb: 'resume' | 'cancel'): Promise<void> {
     return this.answering.answer(response, async () => {
       this.access.assertOwnSite(request);
       const body = await readBody(GroupBody, request);

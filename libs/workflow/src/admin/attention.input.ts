@@ -1,6 +1,6 @@
 import { STUCK_REASONS, type StuckReason } from '../insights/stuck.js';
-import { Field } from './input-field.js';
-import { IsKey, IsOneOf, IsReason } from './input-rules.js';
+import { Field } from '../operating/input-field.js';
+import { IsKey, IsOneOf, IsReason } from '../operating/input-rules.js';
 
 /** `GET api/attention` */
 export class AttentionQuery {

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { ADMIN_PATH } from './broken-json.js';
+import { ADMIN_PATH } from './admin.options.js';
 
 /** Stands for no name in the parameter of {@link SLASH_ROUTE}. */
 export const NO_NAME = '/';

@@ -1,9 +1,9 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
-import { paramOf, type AdminRequest } from './admin-request.js';
+import { paramOf, type PlatformRequest } from '../operating/platform-request.js';
 import { Answering } from './answering.js';
 import { Dashboard } from './dashboard.js';
 import { NO_NAME, SLASH_ROUTE } from './dashboard-slash.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from '../operating/refusal.js';
 
 /** The dashboard's page and what it loads. */
 @Controller()
@@ -15,12 +15,12 @@ export class DashboardController {
 
   /** `<path>`; for Express `<path>/` too. */
   @Get()
-  page(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  page(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, () => this.dashboard.page(request));
   }
 
   @Get('assets/:file')
-  asset(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  asset(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, () => this.dashboard.asset(request));
   }
 }
@@ -34,7 +34,7 @@ export class DashboardSlashController {
   ) {}
 
   @Get(SLASH_ROUTE)
-  page(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  page(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       if (paramOf(request, 'rest') === NO_NAME) return this.dashboard.page(request);
       throw new Refusal(

@@ -1,9 +1,9 @@
 import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { AdminAccess } from './admin-access.js';
-import { paramOf, type AdminRequest } from './admin-request.js';
+import { paramOf, type PlatformRequest } from '../operating/platform-request.js';
 import type { Answer } from './answering.js';
 import { DashboardFiles, type DashboardFile } from './dashboard-files.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from '../operating/refusal.js';
 
 /** Nothing from elsewhere, no inline scripts, no frame of another site. Mantine puts styles into the page: hence `style-src`. */
 const CONTENT_SECURITY_POLICY = [
@@ -43,7 +43,7 @@ export class Dashboard implements OnModuleInit {
   }
 
   /** @throws {Refusal} */
-  async page(request: AdminRequest): Promise<Answer> {
+  async page(request: PlatformRequest): Promise<Answer> {
     const { path, query } = addressOf(request);
     if (!path.endsWith('/')) return redirectTo(`./${path.slice(path.lastIndexOf('/') + 1)}/${query}`);
     await this.access.assertMay(request, 'read', null);
@@ -53,7 +53,7 @@ export class Dashboard implements OnModuleInit {
   }
 
   /** @throws {Refusal} */
-  async asset(request: AdminRequest): Promise<Answer> {
+  async asset(request: PlatformRequest): Promise<Answer> {
     const file = this.files.assets.get(paramOf(request, 'file'));
     if (!file) throw new Refusal(404, 'NO_SUCH_ROUTE', 'The dashboard has no such file: reload its page.');
     const headers = {
@@ -65,7 +65,7 @@ export class Dashboard implements OnModuleInit {
   }
 }
 
-function addressOf({ originalUrl, url }: AdminRequest): { path: string; query: string } {
+function addressOf({ originalUrl, url }: PlatformRequest): { path: string; query: string } {
   const text = originalUrl ?? url;
   const mark = text.indexOf('?');
   return mark < 0 ? { path: text, query: '' } : { path: text.slice(0, mark), query: text.slice(mark) };
@@ -76,19 +76,19 @@ function redirectTo(location: string): Answer {
   return { statusCode: 302, headers: { location }, content: Buffer.alloc(0) };
 }
 
-async function sent(file: DashboardFile, request: AdminRequest, given: Record<string, string>): Promise<Answer> {
+async function sent(file: DashboardFile, request: PlatformRequest, given: Record<string, string>): Promise<Answer> {
   const headers = { ...given, 'content-type': file.contentType, vary: 'accept-encoding' };
   const zipped = takesGzip(request) ? await file.gzipped() : null;
   if (zipped === null) return { headers, content: file.content };
   return { headers: { ...headers, 'content-encoding': 'gzip' }, content: zipped };
 }
 
-function takesGzip({ headers }: AdminRequest): boolean {
+function takesGzip({ headers }: PlatformRequest): boolean {
   return /(^|,)\s*gzip\s*(;\s*q=(1|0\.0*[1-9])|,|$)/.test(String(headers['accept-encoding'] ?? ''));
 }
 
 /** Whether the browser has just this file. A proxy that compresses marks an `ETag` as weak. */
-function knows({ headers }: AdminRequest, { etag }: DashboardFile): boolean {
+function knows({ headers }: PlatformRequest, { etag }: DashboardFile): boolean {
   const tags = String(headers['if-none-match'] ?? '').split(',');
   return tags.some((tag) => tag.trim().replace(/^W\//, '') === etag);
 }

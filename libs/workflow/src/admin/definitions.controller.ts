@@ -2,10 +2,10 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { WINDOWS, type Window } from '../insights/views.js';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
-import { paramOf, type AdminRequest } from './admin-request.js';
+import { paramOf, type PlatformRequest } from '../operating/platform-request.js';
 import { Answering } from './answering.js';
-import { Field } from './input-field.js';
-import { IsOneOf } from './input-rules.js';
+import { Field } from '../operating/input-field.js';
+import { IsOneOf } from '../operating/input-rules.js';
 import { readQuery } from './read-input.js';
 
 /** Over which time numbers are taken. */
@@ -24,7 +24,7 @@ export class DefinitionsController {
   ) {}
 
   @Get('api/definitions')
-  list(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  list(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       await this.access.assertMay(request, 'read', null);
       const { window = '24h' } = await readQuery(WindowQuery, request);
@@ -33,7 +33,7 @@ export class DefinitionsController {
   }
 
   @Get('api/definitions/:class')
-  definition(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  definition(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       await this.access.assertMay(request, 'read', null);
       const { window = '24h' } = await readQuery(WindowQuery, request);

@@ -4,7 +4,7 @@ import { AttentionController } from './attention.controller.js';
 import { DashboardController, DashboardSlashController } from './dashboard.controller.js';
 import { DefinitionsController } from './definitions.controller.js';
 import { describeInOpenApi } from './open-api.js';
-import { ResponseHeaders } from './response-headers.guard.js';
+import { ResponseHeaders } from '../operating/response-headers.guard.js';
 import { RunsController } from './runs.controller.js';
 import { SummaryController } from './summary.controller.js';
 import { UnknownController } from './unknown.controller.js';

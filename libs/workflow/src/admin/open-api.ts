@@ -3,7 +3,8 @@ import { AttentionController } from './attention.controller.js';
 import { AttentionQuery, GroupBody } from './attention.input.js';
 import { DashboardController, DashboardSlashController } from './dashboard.controller.js';
 import { DefinitionsController, WindowQuery } from './definitions.controller.js';
-import { fieldsOf } from './input-field.js';
+import { fieldsOf } from '../operating/input-field.js';
+import { loadSwagger } from '../operating/swagger.js';
 import { PageQuery, RunListQuery } from './run-list.query.js';
 import { RunsController } from './runs.controller.js';
 import { SummaryController } from './summary.controller.js';
@@ -93,7 +94,7 @@ let done = false;
 
 /** Where the application has `@nestjs/swagger`, its document shows these routes. The decorators are put on here: it is an optional peer. */
 export function describeInOpenApi(): void {
-  const swagger = done ? undefined : loadSwagger();
+  const swagger = done ? undefined : loadSwagger<Swagger>();
   if (!swagger) return;
   done = true;
   for (const input of INPUTS) {
@@ -141,13 +142,4 @@ function describe(swagger: Swagger, { controller, method, summary, query, body, 
   if (param) answer(404, 'There is none', ERROR);
   if (acts) answer(409, 'It had moved on; nothing was done', OUTCOME);
   if (acts) answer(415, 'No JSON', ERROR);
-}
-
-function loadSwagger(): Swagger | undefined {
-  try {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an optional peer
-    return require('@nestjs/swagger') as Swagger;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 import { STUCK_REASONS } from '../insights/stuck.js';
 import { RUN_STATUSES } from '../model/states.js';
-import { Field } from './input-field.js';
-import { IsKey, IsMoment, IsOneOf, IsRunId, IsWholeUpTo, momentOf } from './input-rules.js';
+import { Field } from '../operating/input-field.js';
+import { IsKey, IsMoment, IsOneOf, IsRunId, IsWholeUpTo, momentOf } from '../operating/input-rules.js';
 
 export const MAX_PAGE = 200;
 const STATES = ['ongoing', 'all', ...RUN_STATUSES] as const;

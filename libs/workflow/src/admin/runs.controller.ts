@@ -1,9 +1,10 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { RunSummary } from '../insights/views.js';
 import { WorkflowService } from '../service/workflow.service.js';
-import { AdminAccess, adminRunOf } from './admin-access.js';
+import { adminRunOf } from '../operating/access.js';
+import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
-import { paramOf, type AdminRequest } from './admin-request.js';
+import { paramOf, type PlatformRequest } from '../operating/platform-request.js';
 import { Answering } from './answering.js';
 import { readQuery } from './read-input.js';
 import { filterOf, limitOf, PageQuery, RunListQuery } from './run-list.query.js';
@@ -19,7 +20,7 @@ export class RunsController {
   ) {}
 
   @Get('api/runs')
-  list(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  list(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       await this.access.assertMay(request, 'read', null);
       const query = await readQuery(RunListQuery, request);
@@ -29,7 +30,7 @@ export class RunsController {
   }
 
   @Get('api/runs/:id')
-  run(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  run(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       const id = await this.readable(request);
       return { body: this.linked(await this.reads.runs.run(id)) };
@@ -37,7 +38,7 @@ export class RunsController {
   }
 
   @Get('api/runs/:id/events')
-  events(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  events(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       const id = await this.readable(request);
       const query = await readQuery(PageQuery, request);
@@ -46,7 +47,7 @@ export class RunsController {
   }
 
   /** @throws 404, 403 */
-  private async readable(request: AdminRequest): Promise<string> {
+  private async readable(request: PlatformRequest): Promise<string> {
     const id = paramOf(request, 'id');
     const run = await this.workflows.access.read(id, await this.workflows.access.reader(undefined));
     await this.access.assertMay(request, 'read', adminRunOf(run));

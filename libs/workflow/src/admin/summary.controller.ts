@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
-import type { AdminRequest } from './admin-request.js';
+import type { PlatformRequest } from '../operating/platform-request.js';
 import { Answering } from './answering.js';
 import { readQuery } from './read-input.js';
 
@@ -18,7 +18,7 @@ export class SummaryController {
   ) {}
 
   @Get('api/summary')
-  summary(@Req() request: AdminRequest, @Res() response: unknown): Promise<void> {
+  summary(@Req() request: PlatformRequest, @Res() response: unknown): Promise<void> {
     return this.answering.answer(response, async () => {
       await this.access.assertMay(request, 'read', null);
       await readQuery(NoQuery, request);

@@ -1,6 +1,6 @@
 import { All, Controller, Inject, Res } from '@nestjs/common';
 import { Answering } from './answering.js';
-import { Refusal } from './refusal.js';
+import { Refusal } from '../operating/refusal.js';
 
 /**
  * Paths under `api` that are no routes: behind the guards like all others, so that nobody learns which there are. Not a wildcard: Express and Fastify

@@ -1,6 +1,6 @@
 import { RUN_STATUSES, type RunStatus } from '../model/states.js';
-import { Field } from './input-field.js';
-import { IsKey, IsKeyOrBlank, IsMoment, IsOneOf, IsPayload, IsReason } from './input-rules.js';
+import { Field } from '../operating/input-field.js';
+import { IsKey, IsKeyOrBlank, IsMoment, IsOneOf, IsPayload, IsReason } from '../operating/input-rules.js';
 
 /** What every verb takes. */
 export class VerbBody {

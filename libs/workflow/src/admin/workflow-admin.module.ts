@@ -1,10 +1,18 @@
-import { Module, type DynamicModule, type FactoryProvider, type Provider, type Type } from '@nestjs/common';
+import { Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { WorkflowConfigurationError } from '../errors.js';
+import { Acting } from '../operating/acting.js';
+import { BrokenBody } from '../operating/broken-body.js';
+import { assertNotLate, LATE_KEYS, lateProviders, type LateOptions } from '../operating/mount.options.js';
+import { Refusal } from '../operating/refusal.js';
 import { SERVICE_PARTS, type ServiceParts } from '../service/service.parts.js';
+import { WorkflowService } from '../service/workflow.service.js';
 import { AdminAccess } from './admin-access.js';
 import { AdminReads } from './admin-reads.js';
 import {
+  ADMIN,
   ADMIN_KEYS,
+  ADMIN_PATH,
   adminCallbacksOf,
   adminRoutesOf,
   assertAdminOptions,
@@ -16,7 +24,6 @@ import {
   type WorkflowAdminRoutes,
 } from './admin.options.js';
 import { Answering } from './answering.js';
-import { ADMIN_PATH, BrokenJson } from './broken-json.js';
 import { Dashboard } from './dashboard.js';
 import { DashboardSlash } from './dashboard-slash.js';
 import { BUILT_DASHBOARD, DashboardFiles } from './dashboard-files.js';
@@ -28,15 +35,12 @@ export interface WorkflowAdminOptionsFactory {
 }
 
 /** Options of `WorkflowAdminModule.forRootAsync()`: routes and guards are known before the factory runs, what it is asked afterwards. */
-export interface WorkflowAdminAsyncOptions extends WorkflowAdminRoutes {
-  inject?: FactoryProvider['inject'];
-  useFactory?: (...args: any[]) => WorkflowAdminCallbacks | Promise<WorkflowAdminCallbacks>;
+export interface WorkflowAdminAsyncOptions extends WorkflowAdminRoutes, LateOptions<WorkflowAdminCallbacks> {
   useClass?: Type<WorkflowAdminOptionsFactory>;
   useExisting?: Type<WorkflowAdminOptionsFactory>;
 }
 
 const CALLBACKS = Symbol('WORKFLOW_ADMIN_CALLBACKS');
-const FACTORIES = ['useFactory', 'useClass', 'useExisting'] as const;
 
 /**
  * Administering runs over HTTP, for people and programs: a dashboard at `<path>`, a REST API at `<path>/api`. They stand behind the application's own guards. Import it beside
@@ -66,23 +70,21 @@ export class WorkflowAdminModule {
 
   /** As `forRoot`, with `actor`, `can`, `subjectUrl` and `allowedOrigins` from other providers. */
   static forRootAsync(options: WorkflowAdminAsyncOptions): DynamicModule {
-    assertAdminOptions(options, [...ROUTE_KEYS, 'inject', ...FACTORIES]);
-    const made = FACTORIES.map((key) => options[key]).filter((one) => one !== undefined);
-    if (made.length !== 1 || typeof made[0] !== 'function') {
-      throw new WorkflowConfigurationError(
-        'WorkflowAdminModule.forRootAsync takes { path?, guards, imports?, inject? } and one of useFactory (a function), useClass, useExisting ' +
-          '(a class).',
-      );
-    }
+    assertAdminOptions(options, [...ROUTE_KEYS, ...LATE_KEYS]);
+    const late = lateProviders<WorkflowAdminCallbacks>(ADMIN, CALLBACKS, options, {
+      method: 'createWorkflowAdminOptions',
+      takes: '{ path?, guards, imports?, inject? }',
+    });
     const access: Provider = {
       provide: AdminAccess,
       inject: [CALLBACKS],
       useFactory: (given: WorkflowAdminCallbacks) => {
-        assertMadeByFactory(given);
+        assertNotLate(ADMIN, given, ROUTE_KEYS);
+        assertAdminOptions(given, CALLBACK_KEYS);
         return new AdminAccess(adminCallbacksOf(given));
       },
     };
-    return moduleOf(adminRoutesOf(options), [access, ...callbackProviders(options)]);
+    return moduleOf(adminRoutesOf(options), [access, ...late]);
   }
 }
 
@@ -95,7 +97,8 @@ function moduleOf(routes: AdminRoutes, providers: Provider[]): DynamicModule {
       ...providers,
       Answering,
       { provide: ADMIN_PATH, useValue: routes.path },
-      BrokenJson,
+      { provide: Acting, inject: [{ token: WorkflowService, optional: true }], useFactory: actingOf },
+      { provide: BrokenBody, inject: [HttpAdapterHost, Answering], useFactory: brokenBodies(routes.path) },
       ...(routes.dashboard ? DASHBOARD : []),
       {
         provide: AdminReads,
@@ -119,25 +122,16 @@ function readsOf(parts: ServiceParts | undefined): AdminReads {
   );
 }
 
-function callbackProviders({ inject = [], useFactory, useClass, useExisting }: WorkflowAdminAsyncOptions): Provider[] {
-  if (useFactory) return [{ provide: CALLBACKS, inject, useFactory }];
-  const factory = (useClass ?? useExisting)!;
-  const callbacks: Provider = {
-    provide: CALLBACKS,
-    inject: [factory],
-    useFactory: (maker: WorkflowAdminOptionsFactory) => maker.createWorkflowAdminOptions(),
-  };
-  return useClass ? [useClass, callbacks] : [callbacks];
+/** `AdminReads` refuses the boot without the service. */
+function actingOf(workflows: WorkflowService | undefined): Acting {
+  return new Acting(workflows!);
 }
 
-/** @throws {WorkflowConfigurationError} for a path or guards that come too late to be heeded, and for what there is not */
-function assertMadeByFactory(given: WorkflowAdminCallbacks): void {
-  const late = ROUTE_KEYS.find((key) => typeof given === 'object' && given !== null && key in given);
-  if (late !== undefined) {
-    throw new WorkflowConfigurationError(
-      `WorkflowAdminModule: the factory of forRootAsync returned "${late}"; set it beside useFactory: routes and guards are known before the ` +
-        'factory runs.',
-    );
-  }
-  assertAdminOptions(given, CALLBACK_KEYS);
+function brokenBodies(path: string) {
+  const api = `${path && '/'}${path}/api/`.toLowerCase();
+  return (host: HttpAdapterHost, answering: Answering) =>
+    new BrokenBody(host, (asked) => `${asked}/`.includes(api), {
+      'entity.parse.failed': (response) =>
+        answering.refuse(response, new Refusal(400, 'INVALID_INPUT', 'The body is not JSON.')),
+    });
 }

@@ -1,5 +1,5 @@
 /** What Express's and Fastify's requests have in common, as far as it is read. */
-export interface AdminRequest {
+export interface PlatformRequest {
   readonly method: string;
   /** Express: without the prefix that a router was mounted at. */
   readonly url: string;
@@ -16,14 +16,14 @@ export interface AdminRequest {
 }
 
 /** The query's parameters. Not the platform's reading of them: that depends on the application's settings. */
-export function queryOf({ originalUrl, url }: AdminRequest): URLSearchParams {
+export function queryOf({ originalUrl, url }: PlatformRequest): URLSearchParams {
   const text = originalUrl ?? url;
   const mark = text.indexOf('?');
   return new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1));
 }
 
 /** A parameter of the path; one that is not there is an empty text, which names nothing. */
-export function paramOf({ params }: AdminRequest, name: string): string {
+export function paramOf({ params }: PlatformRequest, name: string): string {
   const value = (params as Record<string, unknown> | null)?.[name];
   return typeof value === 'string' ? value : '';
 }
