@@ -33,6 +33,7 @@ const shared = {
   moduleFileExtensions: ['ts', 'js', 'mjs', 'json', 'node'],
   moduleNameMapper: {
     '^nestjs-pg-workflows$': '<rootDir>/libs/workflow/src/index.ts',
+    '^nestjs-pg-workflows/mcp$': '<rootDir>/libs/workflow/src/mcp/index.ts',
     '^nestjs-pg-workflows/migrations$': '<rootDir>/migrations/index.ts',
     '^nestjs-pg-workflows/testing$': '<rootDir>/libs/workflow/src/testing/index.ts',
     // An import of ours may name the file that will be emitted (x.js); the source beside it is x.ts.

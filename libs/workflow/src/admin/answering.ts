@@ -1,7 +1,7 @@
-import { HttpException, Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { isPassing } from '../store/patience.js';
-import { bodyOf, Refusal, refusalOf } from '../operating/refusal.js';
+import { bodyOf, Refusal, refusalOf, refusedByApplication } from '../operating/refusal.js';
 
 /** What a route answers, as JSON or as a file; 200 unless it says otherwise. */
 export type Answer = JsonAnswer | FileAnswer;
@@ -53,15 +53,12 @@ export class Answering {
   }
 
   private failed(error: unknown): JsonAnswer {
-    const refusal = refusalOf(error) ?? this.unexpected(error);
+    const refusal = refusalOf(error) ?? refusedByApplication(error) ?? this.unexpected(error);
     return { statusCode: refusal.statusCode, body: bodyOf(refusal) };
   }
 
   /** What it was is for the log, not for whoever asked. */
   private unexpected(error: unknown): Refusal {
-    if (error instanceof HttpException && error.getStatus() >= 400) {
-      return new Refusal(error.getStatus(), 'REFUSED', error.message);
-    }
     this.logger.error(
       `A request to the workflows' API failed: ${error instanceof Error ? `${error.name}: ${error.message}` : typeof error}`,
       error instanceof Error ? error.stack : undefined,

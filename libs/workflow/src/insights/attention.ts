@@ -14,7 +14,7 @@ export type StuckGroup = Pick<AttentionGroup, 'class' | 'step' | 'reason' | 'err
 const MOST_GROUPS = 200;
 
 /** The status that a run with this reason has. */
-const STATUS_OF: Record<StuckReason, RunStatus> = {
+export const STATUS_OF: Readonly<Record<StuckReason, RunStatus>> = {
   paused_error: 'paused',
   stalled: 'paused',
   paused_manual: 'paused',

@@ -1,20 +1,24 @@
 import { IsOptional } from 'class-validator';
 
-/** What a field of a query or a body is, for whoever reads the OpenAPI document. */
+/** What a field of a query, a body or a tool's arguments is, for whoever reads the OpenAPI document or the list of tools. */
 export interface FieldDescription {
   readonly description: string;
   readonly required?: boolean;
-  readonly type?: 'string' | 'integer' | 'object';
+  readonly type?: 'string' | 'integer' | 'boolean' | 'object';
   readonly format?: 'date-time' | 'uuid';
   readonly enum?: readonly string[];
   readonly nullable?: boolean;
-  readonly default?: string | number;
+  readonly default?: string | number | boolean;
   readonly additionalProperties?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
 }
 
 const described = new WeakMap<object, Map<string, FieldDescription>>();
 
-/** A field of a query or a body: what it is, and the rules that its value is held to. Other fields are refused. */
+/** A field of a query, a body or a tool's arguments: what it is, and the rules that its value is held to. Other fields are refused. */
 export function Field(description: FieldDescription, ...rules: PropertyDecorator[]): PropertyDecorator {
   return (prototype, key) => {
     const fields = described.get(prototype) ?? new Map<string, FieldDescription>();
@@ -23,7 +27,7 @@ export function Field(description: FieldDescription, ...rules: PropertyDecorator
   };
 }
 
-/** The fields of a query or a body, by name; those of its parents first. */
+/** The fields of such a class, by name; those of its parents first. */
 export function fieldsOf(dto: new () => object): ReadonlyMap<string, FieldDescription> {
   const fields = new Map<string, FieldDescription>();
   const lineage: object[] = [];

@@ -52,10 +52,25 @@ export const IsMoment = (): PropertyDecorator =>
 
 export const IsWholeUpTo = (most: number): PropertyDecorator =>
   rule('isWholeUpTo', (value) =>
-    typeof value === 'string' && /^\d{1,9}$/.test(value) && Number(value) >= 1 && Number(value) <= most
+    (typeof value === 'string' || typeof value === 'number') &&
+    /^\d{1,9}$/.test(String(value)) &&
+    Number(value) >= 1 &&
+    Number(value) <= most
       ? null
       : `must be a whole number from 1 to ${most}`,
   );
+
+export const IsFlag = (): PropertyDecorator =>
+  rule('isFlag', (value) => (typeof value === 'boolean' ? null : 'must be true or false'));
+
+/** A reason that has to be given. Characters are counted as people do, without the blanks around them. */
+export const IsSaidReason = (most: number): PropertyDecorator =>
+  rule('isSaidReason', (value) => {
+    if (typeof value !== 'string') return 'must be a text that says why';
+    const { length } = Array.from(value.trim());
+    if (length === 0) return 'must say why: it is blank';
+    return length > most ? `must have at most ${most} characters; it has ${length}` : null;
+  });
 
 /** Deeper ones could not be walked through without an end in sight. */
 const MAX_DEPTH = 100;

@@ -1,3 +1,4 @@
+import { HttpException } from '@nestjs/common';
 import { WorkflowError } from '../errors.js';
 
 /** A request that is not answered as asked. */
@@ -53,4 +54,10 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (INPUT.has(code)) return new Refusal(400, code, message, (error as { field?: string }).field);
   if (CONFLICTS.has(code)) return new Refusal(409, code, message);
   return undefined;
+}
+
+/** What the application itself refuses, in what it is asked while a request is answered. Undefined: it does not. */
+export function refusedByApplication(error: unknown): Refusal | undefined {
+  if (!(error instanceof HttpException) || error.getStatus() < 400) return undefined;
+  return new Refusal(error.getStatus(), 'REFUSED', error.message);
 }
