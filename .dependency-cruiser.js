@@ -80,6 +80,20 @@ module.exports = {
       to: { path: 'node_modules/superjson/' },
     },
     {
+      name: 'mcp-is-an-entry-of-its-own',
+      comment: 'whoever does not import nestjs-pg-workflows/mcp needs no MCP SDK',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: place('mcp') },
+      to: { path: [place('mcp'), 'node_modules/@modelcontextprotocol/'] },
+    },
+    {
+      name: 'mcp-sdk-in-one-place',
+      comment: 'an optional peer: it is loaded where its absence is told of',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: `${src}mcp/sdk(\\.spec)?\\.ts$` },
+      to: { path: 'node_modules/@modelcontextprotocol/', ...notTypeOnly },
+    },
+    {
       name: 'no-cycles',
       severity: 'error',
       from: {},
