@@ -6,6 +6,7 @@ import type { Client } from 'pg';
 import { ensureBuilt } from './support/built';
 import { withClient } from './support/database-names';
 import { brokenInvariants } from './support/invariants.mjs';
+import { connectTo } from './support/mcp';
 
 /** The demo as a process of its own, on the test run's server. */
 class Demo {
@@ -21,6 +22,7 @@ class Demo {
         ...process.env,
         DATABASE_URL: process.env.WORKFLOWS_TEST_DATABASE_URL,
         DEMO_ADMIN_TOKEN: 'olga-knows',
+        DEMO_MCP_TOKEN: 'what-agents-send',
         NO_COLOR: '1',
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -195,6 +197,13 @@ describe('the demo', () => {
       },
     });
     expect(((await (await operators(basic, 'attention')).json()) as { groups: object[] }).groups).toHaveLength(7);
+    // What an agent is connected with, and sees of the same.
+    const [, mcp, sent] = (await staying.says(/claude mcp add --transport http workflows (\S+) --header "Authorization: Bearer (\S+)"/)) ?? []; // prettier-ignore
+    expect([mcp, sent]).toEqual([`${url}/mcp`, 'what-agents-send']);
+    const agent = await connectTo(mcp, { token: sent });
+    expect((await agent.call('workflows_attention')).body.groups).toHaveLength(7);
+    expect((await agent.client.listTools()).tools).toHaveLength(11);
+    await agent.close();
     // They are runs like any other: their orders are there, and they go on.
     const stormbound = 'runs?class=OrderWorkflow&state=paused&error_class=RouteClosed&limit=1';
     const [{ id }] = ((await (await operators(basic, stormbound)).json()) as { runs: { id: string }[] }).runs;

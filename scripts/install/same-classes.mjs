@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-for (const name of ['nestjs-pg-workflows', 'nestjs-pg-workflows/migrations']) {
+for (const name of ['nestjs-pg-workflows', 'nestjs-pg-workflows/mcp', 'nestjs-pg-workflows/migrations']) {
   const imported = await import(name);
   const required = require(name);
   const names = Object.keys(required);

@@ -1,5 +1,5 @@
 // @ts-check
-// Starts a compiled application, has it run a workflow, and opens its dashboard.
+// Starts a compiled application, has it run a workflow, opens its dashboard, and asks its MCP server.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -23,6 +23,7 @@ export async function startApp(step, app, url) {
   try {
     await greet(step, server, `http://127.0.0.1:${port}`);
     await lookAtDashboard(step, `http://127.0.0.1:${port}/admin/workflows`);
+    await callTool(step, `http://127.0.0.1:${port}/mcp`);
   } finally {
     server.end('SIGTERM');
     await Promise.race([server.ended, pause(10_000, undefined, { ref: false })]);
@@ -67,6 +68,29 @@ async function lookAtDashboard(step, address) {
   for (const asset of assets) {
     const { status } = await fetch(asset);
     if (status !== 200) throw new StepFailed(step, `${asset.href} answered ${status}`);
+  }
+}
+
+/**
+ * One tool of the MCP server, as any client calls it: it knows the run that was there.
+ *
+ * @param {string} step
+ * @param {string} address
+ */
+async function callTool(step, address) {
+  const params = { name: 'workflows', arguments: { status: 'finished' } };
+  const { result } = await ask(address, {
+    method: 'POST',
+    headers: {
+      authorization: 'Bearer a-token-for-agents',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+  });
+  const [run] = result?.structuredContent?.runs ?? [];
+  if (run?.workflow_class !== 'GreetingWorkflow') {
+    throw new StepFailed(step, 'the MCP server does not know the run', JSON.stringify(result));
   }
 }
 

@@ -9,6 +9,8 @@ const MUST_HAVE = [
   'LICENSE',
   'dist/index.js',
   'dist/index.d.ts',
+  'dist/mcp/index.js',
+  'dist/mcp/index.d.ts',
   'dist/migrations/index.js',
   'dist/migrations/index.d.ts',
   'monitoring/alerts.rules.yml',

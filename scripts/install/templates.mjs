@@ -34,7 +34,7 @@ export function templates() {
       name: 'nest12-esm',
       says: 'Nest 12, ES modules, Vitest (the template that `nest new` takes by itself)',
       command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg'],
+      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
       esm: true,
       checksDeclarations: true,
       testsNotRun: false,
@@ -44,7 +44,7 @@ export function templates() {
       says: 'Nest 11, CommonJS, Jest, TypeORM 0.3',
       command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
       // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
-      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm@0.3', 'pg'],
+      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
       esm: false,
       testsNotRun: false,
     },
@@ -60,7 +60,7 @@ export function templates() {
         '--language=ts',
         '--package-manager=npm',
       ],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg'],
+      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
       esm: false,
       testsNotRun:
         !jestRequiresModules &&

@@ -5,6 +5,7 @@ import { AppModule } from './app.module';
 import { demonstrate } from './narration/demonstration';
 import { recallPast } from './narration/history';
 import { headline } from './narration/voice';
+import { agentsToken } from './operators/agents-token';
 import { operatorsToken } from './operators/operators.guard';
 
 async function start(): Promise<INestApplication> {
@@ -35,7 +36,8 @@ async function main(): Promise<void> {
     if (fine !== 'stopped') {
       headline(`It stays up until Ctrl-C: ${url}/workflows and ${url}/orders/4/workflow
 The dashboard: ${dashboard}
-Metrics: ${url}/metrics`);
+Metrics: ${url}/metrics
+Agents, by MCP: claude mcp add --transport http workflows ${url}/mcp --header "Authorization: Bearer ${agentsToken}"`);
     }
     await stopped;
   } finally {

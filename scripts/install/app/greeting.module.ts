@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { WorkflowAdminModule, WorkflowModule } from 'nestjs-pg-workflows';
+import { WorkflowMcpModule } from 'nestjs-pg-workflows/mcp';
 import { WorkflowMigrations } from 'nestjs-pg-workflows/migrations';
 import { GreetingController } from './greeting.controller.js';
 import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
@@ -17,6 +18,7 @@ import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
     }),
     WorkflowModule.forRoot(),
     WorkflowAdminModule.forRoot({ allowUnauthenticated: true }),
+    WorkflowMcpModule.forRoot({ token: 'a-token-for-agents' }),
   ],
   controllers: [GreetingController],
   providers: [GreetingWorkflow, Letterbox],

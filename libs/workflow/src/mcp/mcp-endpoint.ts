@@ -8,6 +8,9 @@ import { rpcError } from './json-rpc.js';
 import type { HttpAnswer, McpServer } from './mcp-server.js';
 import { MCP, type McpSettings } from './mcp.options.js';
 
+/** A batch has at most so many, whatever the SDK's version takes. */
+const MOST_MESSAGES = 100;
+
 /** What was unexpected goes here. */
 export const mcpLogger = new Logger('WorkflowMcp');
 
@@ -53,6 +56,9 @@ export class McpEndpoint implements OnModuleInit {
       const message =
         'There is no body, or the application did not parse it: it was made with "bodyParser: false", or leaves this route out.';
       return refusal(400, 'PARSE_ERROR', message);
+    }
+    if (Array.isArray(body) && body.length > MOST_MESSAGES) {
+      return refusal(400, 'INVALID_REQUEST', `Send at most ${MOST_MESSAGES} messages at once.`);
     }
     return this.server.answer(request, body ?? null);
   }
