@@ -1,5 +1,13 @@
 import { createWorkflowTester } from 'nestjs-pg-workflows/testing';
-import { Step, Workflow, WorkflowOf, type Ctx, type WorkflowHandle } from 'nestjs-pg-workflows';
+import {
+  Step,
+  SubjectLoader,
+  Workflow,
+  WorkflowOf,
+  type Ctx,
+  type LoadsSubject,
+  type WorkflowHandle,
+} from 'nestjs-pg-workflows';
 import { RunListQuery } from '../libs/workflow/src/admin/run-list.query';
 import { WorkflowsInput } from '../libs/workflow/src/mcp/read.inputs';
 import { fieldsOf } from '../libs/workflow/src/operating/input-field';
@@ -16,6 +24,23 @@ class NamedOrder extends WorkflowOf<null, { card: string }> {
   async pay(ctx: Ctx<this>) {
     throw new TypeError(`declined: ${ctx.args.card}`, { cause: new Error(`bank said no to ${ctx.args.card}`) });
   }
+}
+
+class Customer {
+  constructor(readonly id: string) {}
+}
+
+@SubjectLoader(Customer)
+class Customers implements LoadsSubject<Customer> {
+  async load(id: string) {
+    return new Customer(id);
+  }
+}
+
+@Workflow({ name: 'Greeting', subject: Customer })
+class Greeting extends WorkflowOf<Customer> {
+  @Step()
+  async greet() {}
 }
 
 /** As tools name what REST names otherwise; the page that a subject has is REST's alone. */
@@ -47,7 +72,7 @@ describe('the MCP read tools', () => {
   beforeAll(async () => {
     const { WorkflowMcpModule } = await import('nestjs-pg-workflows/mcp');
     app = await bootMcp(suite, {
-      providers: [Parcel, Reminder, NamedOrder],
+      providers: [Parcel, Reminder, NamedOrder, Greeting, Customers],
       imports: [WorkflowMcpModule.forRoot({ path: 'open', allowUnauthenticated: true, allowPayloads: true })],
     });
     const { workflows } = app;
@@ -69,6 +94,7 @@ describe('the MCP read tools', () => {
     runs.ready = await workflows.start(Reminder, { args: { order: 'ready' } });
     runs.onPurpose = await workflows.start(NamedOrder, { args: { card: SECRET } });
     await runs.onPurpose.pause();
+    runs.about = await workflows.start(Greeting, { subject: new Customer('c-1') });
     agent = await app.connect();
     open = await app.connect({ path: '/open', token: null });
   });
@@ -96,7 +122,7 @@ describe('the MCP read tools', () => {
     );
   });
 
-  test('MCP-01 INS-17 each tool answers with the data of its page, and changes nothing', async () => {
+  test('MCP-01 INS-17 DATA-13 each tool answers with the data of its page, and changes nothing', async () => {
     const before = await allRows(suite.sql);
     const rest = async (path: string) => (await app.get(`api/${path}`)).body;
     const pages: [string, Record<string, unknown>, string][] = [
@@ -117,7 +143,7 @@ describe('the MCP read tools', () => {
       expect([path, isError, lasting(body)]).toEqual([path, false, lasting(renamed(await rest(path)))]);
     }
     expect((await agent.call('workflow_stats', { workflow_class: 'Shop:Order/v1.2' })).body.pipeline).toHaveLength(1);
-    expect((await agent.call('workflows', { status: 'all' })).body.runs).toHaveLength(7);
+    expect((await agent.call('workflows', { status: 'all' })).body.runs).toHaveLength(8);
 
     for (const run of Object.values(runs)) {
       const { body } = await open.call('workflow', { workflow_id: run.id, include_payloads: true });
@@ -127,7 +153,6 @@ describe('the MCP read tools', () => {
         lasting({ workflow_class, ...page, payloads_shown: true, events, events_next_cursor }),
       );
       expect(body.available_actions).toEqual([...(await run.reload()).availableActions]);
-      // DATA-13
       for (const { id } of [...body.attempts, ...body.events]) expect(id).toMatch(/^\d+$/);
     }
     const { groups, ...totals } = await rest('attention');
@@ -143,6 +168,33 @@ describe('the MCP read tools', () => {
     const narrowed = await agent.call('workflows_attention', { workflow_class: 'Reminder' });
     expect(narrowed.body).toMatchObject({ groups_total: 1, groups: [{ workflow_class: 'Reminder', runs: 1 }] });
     expect(await allRows(suite.sql)).toEqual(before);
+  });
+
+  test('MCP-01 each filter takes what it says, as on the page', async () => {
+    const all = (await agent.call('workflows', { status: 'all' })).body.runs;
+    const { created_at: middle } = all[4];
+    const { ended_at: ended } = all.find((run: any) => run.ended_at);
+    const filters: [Record<string, string>, string][] = [
+      [{ status: 'paused' }, 'state=paused'],
+      [{ workflow_class: 'Parcel' }, 'class=Parcel'],
+      [{ step: 'remind' }, 'step=remind'],
+      [{ error_class: 'TypeError' }, 'error_class=TypeError'],
+      [{ stuck_reason: 'paused_error' }, 'stuck_reason=paused_error'],
+      [{ subject_type: 'Customer' }, 'subject_type=Customer'],
+      [{ subject_id: 'c-1', subject_type: 'Customer' }, 'subject_id=c-1&subject_type=Customer'],
+      [{ workflow_id: runs.ready.id }, `id=${runs.ready.id}`],
+      [{ created_from: middle }, `created_from=${middle}`],
+      [{ created_to: middle }, `created_to=${middle}`],
+      [{ ended_from: ended }, `ended_from=${ended}`],
+      [{ ended_to: '2999-01-31' }, 'ended_to=2999-01-31'],
+    ];
+    const ids = (list: { id: string }[]) => list.map(({ id }) => id);
+    for (const [given, query] of filters) {
+      const found = ids((await agent.call('workflows', { status: 'all', ...given })).body.runs);
+      expect([query, found]).toEqual([query, ids((await app.get(`api/runs?${given.status ? '' : 'state=all&'}${query}`)).body.runs)]); // prettier-ignore
+      expect([query, found.length > 0 && found.length < all.length]).toEqual([query, true]);
+    }
+    expect((await agent.call('workflows', { status: 'all', subject_type: 'Customer', subject_id: 'c-2' })).body.runs).toEqual([]); // prettier-ignore
   });
 
   test('MCP-01 pages follow each other by their cursor', async () => {
@@ -240,7 +292,7 @@ describe('the MCP read tools', () => {
     }
     // What models fill in without meaning it is nothing.
     const blank = { workflow_class: '', step: ' ', error_class: null, subject_id: null, limit: 100 };
-    expect((await agent.call('workflows', blank)).body.runs).toHaveLength(6);
+    expect((await agent.call('workflows', blank)).body.runs).toHaveLength(7);
     expect(await allRows(suite.sql)).toEqual(before);
   });
 

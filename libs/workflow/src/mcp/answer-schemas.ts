@@ -31,7 +31,8 @@ const LISTED = {
 /** `workflows` */
 export const RUNS = object({ runs: { type: 'array', items: object(LISTED) }, next_cursor: TEXT_OR_NULL });
 
-const ONE = {
+/** `workflow` */
+export const RUN = object({
   ...LISTED,
   read_at: { type: 'string', description: "The database's clock when this was read." },
   definition_loaded: { type: 'boolean' },
@@ -40,11 +41,6 @@ const ONE = {
   rerun_as: TEXT_OR_NULL,
   steps: { type: 'array', items: TEXT, description: 'The steps that workflow_resume_at takes.' },
   resume_label: { type: ['string', 'null'], description: 'What workflow_resume would do.' },
-};
-
-/** `workflow` */
-export const RUN = object({
-  ...ONE,
   payloads_shown: { type: 'boolean', description: 'False: payloads and error texts are redacted.' },
   args: {},
   attempts: { ...LIST, description: 'The newest hundred, newest first.' },
@@ -109,8 +105,10 @@ export const ACTED = {
     status: { ...STATUS, description: "Of a refusal: the run's status now." },
     allowed: { type: 'array', items: TEXT, description: 'Of a refusal: the actions that are accepted now.' },
     workflow: {
-      anyOf: [object(ONE), { type: 'null' }],
-      description: 'The run, read after the action; null: it could not be, or there is none.',
+      type: ['object', 'null'],
+      description:
+        'The run as the tool workflow shows it, without arguments, attempts, signals and trail, read after the action; null: there is none, or it could not ' +
+        'be read.',
     },
   },
   required: ['ok', 'reason', 'workflow'],
