@@ -13,23 +13,13 @@ import { Task } from './support/fan';
 import { readsOf } from './support/reads';
 import { held, script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
-import { passDeadline, waiting } from './support/waits';
+import { oneDeadline, passDeadline, waiting } from './support/waits';
 
 class Declined extends Error {}
 
 const OneNotice = waiting({ waitTimeout: oneDeadline(), onTimeout: 'notify' });
 const Waits = waiting({ waitTimeout: '2 days', onTimeout: 'skip' });
 const Open = waiting();
-
-/** A deadline at the park, and none after it. */
-function oneDeadline() {
-  const asked = new Set<string>();
-  return ({ workflowId }: { workflowId: string }) => {
-    if (asked.has(workflowId)) return null;
-    asked.add(workflowId);
-    return '1 hour' as const;
-  };
-}
 
 @Workflow()
 class Later extends WorkflowOf {

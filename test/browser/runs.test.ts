@@ -2,14 +2,18 @@ import type { Page } from 'playwright-core';
 import { describeInBrowser, expectAccessible } from '../support/browser';
 import { dashboardPages, searchOf } from '../support/dashboard-page';
 import { Parcel, Reminder } from '../support/parcels';
+import { held, script, Scripted } from '../support/scripted';
 import { workflowSuite } from '../support/suite';
+import { oneDeadline, passDeadline, waiting as waitingAt } from '../support/waits';
+
+const OneNotice = waitingAt({ waitTimeout: oneDeadline(), onTimeout: 'notify' });
 import { brokenWords } from './shown';
 
 describeInBrowser('the list of runs', (browsing) => {
   const suite = workflowSuite();
   const { sql, until } = suite;
   const dashboard = dashboardPages(suite, browsing, {
-    providers: [Parcel, Reminder],
+    providers: [Parcel, Reminder, Scripted, OneNotice],
     admin: { subjectUrl: (type, id) => (type === 'Script' ? 'javascript:alert(1)' : `/orders/${id}`) },
   });
   const start = (failures = 0) => dashboard.app.workflows.start(Parcel, { args: { order: 'o', failures } });
@@ -58,6 +62,30 @@ describeInBrowser('the list of runs', (browsing) => {
     await page.getByRole('link', { name: /^Paused since/ }).click();
     await page.getByRole('heading', { name: 'Parcel', level: 1 }).waitFor();
     expect(new URL(page.url()).hash).toBe(`#/runs/${paused.id}`);
+  });
+
+  test('DASH-02 DASH-03 what is at work, has ended, or waits past a deadline that was announced, in words', async () => {
+    const { workflows } = dashboard.app;
+    const atWork = held();
+    const performing = await workflows.start(Scripted, script({ two: atWork.body }));
+    await atWork.reached;
+    const [finished, cancelled] = [await workflows.start(Scripted, script({})), await start()];
+    await until(finished, 'finished');
+    await cancelled.cancel({ actor: 'bob', reason: 'by mistake' });
+    const late = await workflows.start(OneNotice);
+    await until(late, 'waiting');
+    await passDeadline(sql, late, '2 hours 5 minutes');
+    await suite.eventually(async () => (await suite.trail(late)).includes('wait_timed_out'), 'it was announced');
+    const page = await dashboard.open('/runs?state=all');
+    await listed(page, [late.id, cancelled.id, finished.id, performing.id]);
+    const texts = await rows(page).allTextContents();
+    expect(texts[0]).toMatch(/^waitingWaiting for signal "go" at step "gate" since .*; late by 2h 5m, since .*: that was announced, and will not be again/); // prettier-ignore
+    expect(texts[1]).toMatch(/^cancelledCancelled by bob at .*, at step "(charge|ship)".*: by mistake/);
+    expect(texts[2]).toMatch(/^finishedFinished at .* after its start, with step "three"/);
+    expect(texts[3]).toMatch(/^performingPerforming step "two", attempt 1, since .* on .*Then step "three"\./);
+    atWork.release();
+    await until(performing, 'finished');
+    await late.cancel();
   });
 
   test('DASH-04 filters combine, live in the address by the names that the API has, survive a reload, and are cleared at once', async () => {
@@ -187,34 +215,6 @@ describeInBrowser('the list of runs', (browsing) => {
     await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     const four = await start();
     await listed(page, [four.id, three.id, two.id]);
-  });
-
-  test('DASH-01 nothing is asked while the page is hidden, and one look is taken when it is seen again', async () => {
-    await until(await start(), 'waiting');
-    const page = await browsing.page({ baseURL: dashboard.app.page });
-    await page.clock.install();
-    await page.goto('#/runs');
-    await rows(page).first().waitFor();
-    let asked = 0;
-    page.on('request', (request) => {
-      if (request.url().includes('/api/runs')) asked += 1;
-    });
-    const appear = (state: 'hidden' | 'visible') =>
-      page.evaluate((value) => {
-        Object.defineProperty(document, 'visibilityState', { value, configurable: true });
-        Object.defineProperty(document, 'hidden', { value: value === 'hidden', configurable: true });
-        window.dispatchEvent(new Event('visibilitychange'));
-        document.dispatchEvent(new Event('visibilitychange'));
-      }, state);
-    await page.clock.runFor(20_000);
-    await suite.eventually(() => asked > 0, 'the list is read again');
-    await appear('hidden');
-    await page.clock.runFor(20_000);
-    const before = asked;
-    await page.clock.runFor(120_000);
-    expect(asked).toBe(before);
-    await appear('visible');
-    await suite.eventually(() => asked > before, 'the list is read again');
   });
 
   test('DASH-15 a subject leads to its page where the application gave a link, and is plain text where that is none', async () => {

@@ -53,6 +53,16 @@ export function waiting(
   return Waiting;
 }
 
+/** A `waitTimeout`: a deadline at the park, and none after it. */
+export function oneDeadline() {
+  const asked = new Set<string>();
+  return ({ workflowId }: { workflowId: string }) => {
+    if (asked.has(workflowId)) return null;
+    asked.add(workflowId);
+    return '1 hour' as const;
+  };
+}
+
 /** A wait's deadline has passed, so long ago: what the next look of a worker finds. Returns it as events write it. */
 export async function passDeadline(sql: Sql, run: WorkflowHandle | string, ago = '1 second'): Promise<string> {
   const [row] = await sql<{ at: Date }>(
