@@ -62,7 +62,7 @@ module.exports = {
   reporters: ['default', '<rootDir>/test/support/not-tested-reporter.mjs'],
   testTimeout: shared.testTimeout,
   projects: [
-    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/{libs,scripts}/**/*.spec.ts'] },
+    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/libs/**/*.spec.ts', '<rootDir>/scripts/*.spec.ts'] },
     {
       ...withPostgres,
       displayName: 'pg',
