@@ -252,9 +252,20 @@ describe('the MCP module', () => {
         ['too many at once', Array.from({ length: 101 }, (_, id) => ({ ...LIST, id })), 400, -32600],
         ['a second key', call({ name: 'workflow_cancel', arguments: cancel }, { admin: true }), 400, -32700],
         ['an unknown method', { ...LIST, method: 'tools/destroy' }, 200, -32601],
-        ['no tool', call({ arguments: cancel }), 200, -32603],
-        ['a tool that is none', call({ name: { a: 1 }, arguments: cancel }), 200, -32603],
-        ['arguments that are a list', call({ name: 'workflow_cancel', arguments: [cancel] }), 200, -32603],
+        ['no tool', call({ arguments: cancel }), 200, -32602],
+        ['a tool that is none', call({ name: { a: 1 }, arguments: cancel }), 200, -32602],
+        ['arguments that are a list', call({ name: 'workflow_cancel', arguments: [cancel] }), 200, -32602],
+        ['an empty list', [], 400, -32600],
+        [
+          'an id twice',
+          [
+            LIST,
+            call({ name: 'workflow_cancel', arguments: cancel }),
+            call({ name: 'workflow_cancel', arguments: cancel }),
+          ],
+          400,
+          -32600,
+        ],
         ['an unknown tool', call({ name: 'workflow_destroy', arguments: cancel }), 200, -32602],
       ];
       for (const [what, message, status, code] of wrong) {

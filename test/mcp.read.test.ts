@@ -278,6 +278,7 @@ describe('the MCP read tools', () => {
       ['workflows', { limit: 1.5 }, /^limit must be a whole number/],
       ['workflows', { workflow_class: 7 }, /^workflow_class must be a text/],
       ['workflows', { cursor: 'nonsense' }, /^"cursor" is none that this list gave/],
+      ['workflow', { workflow_id: runs.ready.id, events_cursor: 'nonsense' }, /^"events_cursor" is none that this run gave/],
       ['workflows', { created_from: 'yesterday' }, /^created_from must be a moment/],
       ['workflow', {}, /^workflow_id must be the id of a run/],
       ['workflow', { workflow_id: 'x' }, /^workflow_id must be the id of a run/],

@@ -178,6 +178,9 @@ describeInBrowser('acting on a run', (browsing) => {
     const payload = dialog(page).getByLabel('Payload');
     for (const [typed, message] of [
       ['{\n  "amount": 42,,\n}', /not JSON at line 2, column 16/],
+      ['{"a":}', 'This is not JSON at line 1, column 6: a value is missing.'],
+      ['{"a":1', 'This is not JSON at line 1, column 7: the closing brace is missing.'],
+      ['{"order": 12345678901234567890}', 'The number 12345678901234567890 is too large to be kept exactly.'],
       ['[1, 2]', 'This is a list.'],
       ['"text"', 'This is a string.'],
       ['null', 'This is null.'],

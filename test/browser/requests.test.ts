@@ -102,4 +102,20 @@ describeInBrowser('what pages ask for while they are open', (browsing) => {
     expect(runs).toBeLessThanOrEqual(36);
     expect(summary).toBeLessThanOrEqual(18);
   });
+
+  test('a session that has ended, or an answer that is not the API’s, is told with what to do', async () => {
+    const { page, minute, settled } = await openWithClock('/runs', 'Runs');
+    await settled();
+    browsing.expectProblem(/401/);
+    await page.route('**/api/**', (route) => route.fulfill({ status: 401, json: { message: 'Unauthorized' } }));
+    await minute();
+    await page.getByRole('alert').filter({ hasText: 'You are no longer logged in. Reload the page' }).waitFor();
+    await page.unroute('**/api/**');
+    await page.route('**/api/**', (route) =>
+      route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Log in</p>' }),
+    );
+    await minute();
+    await page.getByRole('alert').filter({ hasText: 'you may no longer be logged in. Reload the page' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBeGreaterThan(0);
+  });
 });

@@ -65,7 +65,13 @@ export const ATTENTION = object({
       first_seen_at: TEXT,
       last_seen_at: TEXT,
       error_message: { type: ['string', 'null'], description: 'The latest one.' },
-      actions: { type: 'array', items: TEXT },
+      actions: {
+        type: 'array',
+        items: TEXT,
+        description:
+          'What people can do with the group as a whole. Here its runs are acted on one by one: each tells its own available_actions by the tool workflow ' +
+          '(an overdue wait: its signal, or to skip the step).',
+      },
     }),
   },
   groups_total: COUNT,

@@ -57,8 +57,15 @@ export class McpEndpoint implements OnModuleInit {
         'There is no body, or the application did not parse it: it was made with "bodyParser: false", or leaves this route out.';
       return refusal(400, 'PARSE_ERROR', message);
     }
-    if (Array.isArray(body) && body.length > MOST_MESSAGES) {
-      return refusal(400, 'INVALID_REQUEST', `Send at most ${MOST_MESSAGES} messages at once.`);
+    if (Array.isArray(body) && (body.length === 0 || body.length > MOST_MESSAGES)) {
+      return refusal(400, 'INVALID_REQUEST', `Send 1 to ${MOST_MESSAGES} messages at once.`);
+    }
+    if (Array.isArray(body) && haveIdTwice(body)) {
+      return refusal(
+        400,
+        'INVALID_REQUEST',
+        'Two messages have the same id, so that only one would be answered: nothing was done.',
+      );
     }
     return this.server.answer(request, body ?? null);
   }
@@ -75,6 +82,14 @@ export class McpEndpoint implements OnModuleInit {
     for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(response, name, value);
     httpAdapter.reply(response, body, status);
   }
+}
+
+function haveIdTwice(messages: readonly unknown[]): boolean {
+  const ids = messages.flatMap((message) => {
+    const id = (message as { id?: unknown } | null)?.id;
+    return id === undefined || id === null ? [] : [id];
+  });
+  return new Set(ids).size < ids.length;
 }
 
 function refusal(status: number, code: Parameters<typeof rpcError>[0], message: string): HttpAnswer {

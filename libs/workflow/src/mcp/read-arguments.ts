@@ -1,6 +1,9 @@
 import { checkedInput } from '../operating/checked-input.js';
 import { fieldsOf, type FieldDescription } from '../operating/input-field.js';
 
+/** Left out it guards nothing; a blank or a null may be a model's that meant a status, and must not act without it. */
+const GUARDS_AN_ACT = 'expected_status';
+
 /**
  * A call's arguments, checked by the rules that REST has. Models fill in what they do not mean: null, or a blank where a text is optional, is none.
  *
@@ -11,7 +14,11 @@ export function readArguments<T extends object>(
   given: Readonly<Record<string, unknown>>,
 ): Promise<T> {
   const fields = fieldsOf(dto);
-  const said = Object.entries(given).filter(([name, value]) => !isNone(fields.get(name), value));
+  const said = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+    // The rules take null for left out.
+    if (name === GUARDS_AN_ACT) return [[name, value ?? '']];
+    return isNone(fields.get(name), value) ? [] : [[name, value]];
+  });
   return checkedInput(dto, new Map(said), 'argument');
 }
 

@@ -1,3 +1,4 @@
+import { InvalidQueryError } from '../insights/query-error.js';
 import { adminRunOf } from '../operating/access.js';
 import { momentOf } from '../operating/input-rules.js';
 import type { PlatformRequest } from '../operating/platform-request.js';
@@ -56,7 +57,7 @@ export function readTools(parts: ToolParts): Tool[] {
         await access.assertMay(request, 'read', adminRunOf(await acting.find(id)));
         const [run, trail] = [
           await reads.runs.run(id),
-          await reads.runs.events(id, cursor === undefined ? {} : { cursor }),
+          await reads.runs.events(id, cursor === undefined ? {} : { cursor }).catch(renamed),
         ];
         return {
           ...boundary(include_payloads).run(run),
@@ -161,4 +162,13 @@ function filterOf({ status, workflow_class, workflow_id, cursor: _cursor, limit:
     ...(workflow_id !== undefined && { id: workflow_id }),
     ...Object.fromEntries(moments),
   };
+}
+
+/** The list of events knows its cursor by the name that REST has for it. */
+function renamed(error: unknown): never {
+  if (!(error instanceof InvalidQueryError) || error.field !== 'cursor') throw error;
+  throw new InvalidQueryError(
+    'events_cursor',
+    'is none that this run gave: pass "events_next_cursor" as it was, or none, for the oldest lines.',
+  );
 }

@@ -8,7 +8,7 @@ type ValidationModule = typeof import('@modelcontextprotocol/sdk/validation/ajv'
 /** What is used of `@modelcontextprotocol/sdk`. */
 export type Sdk = Pick<ServerModule, 'Server'> &
   Pick<TransportModule, 'WebStandardStreamableHTTPServerTransport'> &
-  Pick<TypesModule, 'CallToolRequestSchema' | 'ListToolsRequestSchema' | 'McpError' | 'ErrorCode'> &
+  Pick<TypesModule, 'ListToolsRequestSchema' | 'ErrorCode'> &
   Pick<ValidationModule, 'AjvJsonSchemaValidator'>;
 
 /**
