@@ -189,6 +189,8 @@ describe('the health check', () => {
       status: 'down',
       problem: expect.stringContaining('the pool has no connection to give'),
     });
+    // On a busy machine the answer takes longer than those five seconds of ours.
+    jest.restoreAllMocks();
     await runner.release();
     expect(await healthOf(app)).toMatchObject({ status: 'up' });
   });
