@@ -38,9 +38,9 @@ requestAnimationFrame(function next(time) {
 const IS_AT_END = `new Promise((resolve) =>
   requestAnimationFrame(() => resolve(scrollY + innerHeight >= document.documentElement.scrollHeight - 1)))`;
 /** Milliseconds since the navigation, once it is there and has been drawn. */
-const drawn = (/** @type {string} */ shown, /** @type {number} */ least) => `new Promise((resolve) => {
+const drawn = (/** @type {import('./pages.mjs').Many} */ [selector, least]) => `new Promise((resolve) => {
   (function look() {
-    if (document.querySelectorAll(${JSON.stringify(shown)}).length < ${least}) return requestAnimationFrame(look);
+    if (document.querySelectorAll(${JSON.stringify(selector)}).length < ${least}) return requestAnimationFrame(look);
     requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
   })();
 })`;
@@ -81,7 +81,7 @@ export async function visits(browser, base, page, samples) {
  * @param {Page} wanted
  * @returns {Promise<Visit>}
  */
-async function visitOnce(context, address, { shown, least = 1, whole = least }) {
+async function visitOnce(context, address, { shown, whole = shown }) {
   const page = await context.newPage();
   const wire = await context.newCDPSession(page);
   const traffic = { bytes: 0, requests: 0 };
@@ -92,8 +92,8 @@ async function visitOnce(context, address, { shown, least = 1, whole = least }) 
   await page.addInitScript(WATCH_TASKS);
   await page.goto(address, { waitUntil: 'commit' });
   /** @type {Promise<[number, number]>} */
-  const times = Promise.all([page.evaluate(drawn(shown, least)), page.evaluate(drawn(shown, whole))]);
-  const [shownMs, wholeMs] = await inTime(times, `${address} shows ${whole} of ${shown}`);
+  const times = Promise.all([page.evaluate(drawn(shown)), page.evaluate(drawn(whole))]);
+  const [shownMs, wholeMs] = await inTime(times, `${address} shows ${whole.join(' x ')}`);
   const { bytes, requests } = traffic;
   const { metrics } = await wire.send('Performance.getMetrics');
   const cpuMs = (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN) * 1_000;
