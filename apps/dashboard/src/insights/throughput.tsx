@@ -5,11 +5,10 @@ import { counted } from '../parts/numbers';
 import { absolute } from '../parts/moment-text';
 import { SeriesTable } from './series-table';
 
-// The library that draws charts is large, and this is all that needs it. It comes while the numbers are read.
-const chart = import('./throughput-chart');
-// Whoever shows it is told.
-chart.catch(() => undefined);
-const ThroughputChart = lazy(async () => ({ default: (await chart).ThroughputChart }));
+// The library that draws charts is large, and this is all that needs it.
+const ThroughputChart = lazy(() =>
+  import('./throughput-chart').then(({ ThroughputChart: chart }) => ({ default: chart })),
+);
 
 /** How many runs were started, finished and cancelled, and when: in words, as a picture, and as a table. */
 export function Throughput({ of }: { of: DefinitionView }) {
