@@ -7,7 +7,6 @@ import {
   Injectable,
   Module,
   Scope,
-  UnauthorizedException,
   ValidationPipe,
   VersioningType,
   type CallHandler,
@@ -31,31 +30,12 @@ import {
 import { map } from 'rxjs';
 import { DataSource } from 'typeorm';
 import { bootAdmin, PLATFORMS, type AdminApp, type AdminBoot } from './support/admin';
+import { BadgeGuard, BadgesModule } from './support/badges';
 import { holdRuns } from './support/locks';
 import { refusedBoot } from './support/refused-boot';
 import { allRows } from './support/rows';
 import { script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
-
-@Injectable()
-class Badges {
-  readonly valid = new Set(['let me in']);
-}
-
-@Module({ providers: [Badges], exports: [Badges] })
-class BadgesModule {}
-
-/** What it injects is no global provider. */
-@Injectable()
-class BadgeGuard implements CanActivate {
-  constructor(@Inject(Badges) private readonly badges: Badges) {}
-
-  canActivate(context: ExecutionContext): boolean {
-    const { headers } = context.switchToHttp().getRequest();
-    if (!headers.badge) throw new UnauthorizedException('Show your badge');
-    return this.badges.valid.has(headers.badge);
-  }
-}
 
 @Injectable({ scope: Scope.REQUEST })
 class PerRequestGuard implements CanActivate {

@@ -4,11 +4,9 @@ import {
   Inject,
   Injectable,
   Module,
-  UnauthorizedException,
   ValidationPipe,
   VersioningType,
   type CallHandler,
-  type CanActivate,
   type ExecutionContext,
   type INestApplication,
   type LoggerService,
@@ -25,31 +23,12 @@ import {
 } from 'nestjs-pg-workflows/mcp';
 import { map } from 'rxjs';
 import { PLATFORMS, type AdminBoot, type Platform } from './support/admin';
+import { BadgeGuard, Badges, BadgesModule } from './support/badges';
 import { bootMcp, connectTo, TOKEN, type McpApp } from './support/mcp';
 import { refusedBoot } from './support/refused-boot';
 import { allRows } from './support/rows';
 import { script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
-
-@Injectable()
-class Badges {
-  readonly valid = new Set(['let me in']);
-}
-
-@Module({ providers: [Badges], exports: [Badges] })
-class BadgesModule {}
-
-/** What it injects is no global provider. */
-@Injectable()
-class BadgeGuard implements CanActivate {
-  constructor(@Inject(Badges) private readonly badges: Badges) {}
-
-  canActivate(context: ExecutionContext): boolean {
-    const { badge } = context.switchToHttp().getRequest().headers;
-    if (!badge) throw new UnauthorizedException('Show your badge');
-    return this.badges.valid.has(badge);
-  }
-}
 
 const RPC = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const BEARER = { authorization: `Bearer ${TOKEN}` };

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { startPostgres } from '../../scripts/postgres.mjs';
+import { wholeNumber } from '../whole-number.mjs';
 import { fill } from './fill.mjs';
 import { pagesOf } from './pages.mjs';
 import { openBrowser, visits } from './visits.mjs';
@@ -40,13 +41,6 @@ const { values: given } = parseArgs({
 if (given.help) {
   console.log(HELP);
   process.exit(0);
-}
-
-/** @param {'runs' | 'attempts' | 'members' | 'samples'} name */
-function count(name) {
-  const value = Number(given[name]);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} ${given[name]}: a whole number above 0 is needed`);
 }
 
 /**
@@ -111,8 +105,12 @@ async function answers(url, samples) {
   return median(times);
 }
 
-const sizes = { runs: count('runs'), attempts: count('attempts'), members: count('members') };
-const samples = count('samples');
+const sizes = {
+  runs: wholeNumber('runs', given.runs),
+  attempts: wholeNumber('attempts', given.attempts),
+  members: wholeNumber('members', given.members),
+};
+const samples = wholeNumber('samples', given.samples);
 const server = await startPostgres({ settings: { max_wal_size: '8GB', shared_buffers: '1GB' } });
 const admin = new Client({ connectionString: server.url });
 await admin.connect();

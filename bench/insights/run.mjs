@@ -4,6 +4,7 @@
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { inPackage, openServer } from '../data/sides.mjs';
+import { wholeNumber } from '../whole-number.mjs';
 import { fill } from './fill.mjs';
 import { className, CLASSES, FLOWS, STEPS } from './workflows.mjs';
 
@@ -34,13 +35,6 @@ const { values: given } = parseArgs({
 if (given.help) {
   console.log(HELP);
   process.exit(0);
-}
-
-/** @param {'attempts' | 'older' | 'samples'} name */
-function count(name) {
-  const value = Number(given[name]);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} ${given[name]}: a whole number above 0 is needed`);
 }
 
 /** @param {number} attempts */
@@ -99,8 +93,8 @@ async function measureOne(read, window, ask, samples) {
 /** @param {Figure} figure */
 const isOver = ({ median, budget }) => budget !== null && !(median <= budget);
 
-const samples = count('samples');
-const attempts = { all: count('attempts'), older: count('older') };
+const samples = wholeNumber('samples', given.samples);
+const attempts = { all: wholeNumber('attempts', given.attempts), older: wholeNumber('older', given.older) };
 if (attempts.older >= attempts.all) throw new Error('--older: fewer than --attempts are needed');
 const server = await openServer(FLOWS);
 try {
