@@ -3,10 +3,11 @@
 /**
  * @param {string} name of the option
  * @param {string} given
- * @throws when it is anything but a whole number above 0
+ * @param {number} [least]
+ * @throws when it is anything but a whole number of at least that
  */
-export function wholeNumber(name, given) {
+export function wholeNumber(name, given, least = 1) {
   const value = Number(given);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} ${given}: a whole number above 0 is needed`);
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new Error(`--${name} ${given}: a whole number of at least ${least} is needed`);
 }

@@ -16,9 +16,12 @@ import { openBrowser, visits } from './visits.mjs';
 /** Milliseconds: a page is there within a second, and no frame is missed that an eye would miss. */
 const BUDGETS = { shown: 1_000, frame: 100 };
 
+/** Of fewer, a page that is visited may have nothing to show. */
+const LEAST_RUNS = 50_000;
+
 const HELP = `npm run bench:dashboard -- [options]
 
-  --runs <n>      in all (100000)
+  --runs <n>      in all (100000; at least ${LEAST_RUNS})
   --attempts <n>  of one run (500)
   --members <n>   of one fan-out (10000)
   --samples <n>   of each page (7)
@@ -106,7 +109,7 @@ async function answers(url, samples) {
 }
 
 const sizes = {
-  runs: wholeNumber('runs', given.runs),
+  runs: wholeNumber('runs', given.runs, LEAST_RUNS),
   attempts: wholeNumber('attempts', given.attempts),
   members: wholeNumber('members', given.members),
 };
