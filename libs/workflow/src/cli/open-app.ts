@@ -19,8 +19,8 @@ export interface OpenApp {
   readonly runAtBoot: readonly string[];
 }
 
-const CONNECT_MS = 15_000;
-const BOOT_MS = 60_000;
+const CONNECT_MS = 30_000;
+const BOOT_MS = 90_000;
 const CLOSE_MS = 3_000;
 
 /**
@@ -116,7 +116,7 @@ function away(error: unknown, { options }: DataSource): CliError {
   const reason = message || code || String(error);
   return new CliError(
     'DATABASE_AWAY',
-    `The database ${placeOf(options)} could not be opened: ${reason}. Are the same environment variables set here as for the application? --env-file sets those of a file.`,
+    `The database ${placeOf(options)} could not be opened: ${reason}. Are the same environment variables set here as for the application? --env <file> sets those of a file.`,
     undefined,
     { cause: error },
   );

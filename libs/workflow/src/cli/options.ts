@@ -20,7 +20,8 @@ export const COMMON: Options = {
     value: 'file[#Name]',
     help: 'the compiled application module; default: "app" under "nestjs-pg-workflows" in package.json, else dist/app.module.js or where nest-cli.json leads',
   },
-  'env-file': { type: 'string', value: 'file', help: 'sets the environment variables of that file first' },
+  // Not `env-file`: Node itself looks for that one, wherever it stands.
+  env: { type: 'string', value: 'file', help: 'sets the environment variables of that file first' },
   json: { type: 'boolean', help: 'prints JSON' },
   verbose: { type: 'boolean', help: "shows stack traces, and Nest's log, on standard error" },
   help: { type: 'boolean', short: 'h', help: 'shows this' },

@@ -6,18 +6,15 @@ import { WorkflowError } from '../errors.js';
 import { InvalidQueryError } from '../insights/query-error.js';
 import { cancel, resume, signal } from './act.command.js';
 import { findApp, ownPackage, packageOf, type AppFile } from './app-file.js';
-import { loadModule } from './app-module.js';
 import { parse, type Given } from './arguments.js';
 import { check } from './check.command.js';
 import type { CommandName } from './commands.js';
 import { CliError, EXIT, UsageError, type ExitCode } from './exit.js';
 import { commandHelp, generalHelp } from './help.js';
 import { list } from './list.command.js';
-import { withApp } from './open-app.js';
 import { oneLine, Output, visible } from './output.js';
 import { sessionOf, type Prepare } from './session.js';
 import { show } from './show.command.js';
-import { tablesOnly } from './tables-only.js';
 
 const COMMANDS: Record<CommandName, Prepare> = { check, list, show, resume, cancel, signal };
 const NAME = 'nestjs-pg-workflows';
@@ -26,8 +23,9 @@ const NAME = 'nestjs-pg-workflows';
 export async function run(argv: readonly string[]): Promise<void> {
   const out = new Output();
   const complain = (error: unknown) => fail(error, out, argv);
+  const crash = async (error: unknown) => process.exit(await complain(error));
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
-    process.on(event, (error: unknown) => void complain(error).then((code) => process.exit(code)));
+    process.on(event, (error: unknown) => void crash(error));
   }
   const code = await answer(argv, out).catch(complain);
   if (code !== HANDED_OVER) process.exit(code);
@@ -48,9 +46,11 @@ async function answer(argv: readonly string[], out: Output): Promise<ExitCode | 
   }
   const { given } = parsed;
   const prepared = await COMMANDS[given.command.name](given);
-  loadEnvironment(given.texts.get('env-file'));
+  loadEnvironment(given.texts.get('env'));
   const app = appOf(given);
   if (app && packageOf(app) !== ownPackage()) return handOver(packageOf(app), app, argv, out);
+  // Nest and TypeORM take their time to load: not for the help, nor for a command line that cannot be right.
+  const { loadModule, tablesOnly, withApp } = await import('./application.js');
   const root = app ? await loadModule(app) : tablesOnly(given.texts.get('database-url')!, given.texts.get('schema'));
   const label = app ? app.label : '--database-url';
   const opened = { label, verbose: given.flags.has('verbose'), anySchema: given.command.name === 'check' };
@@ -73,7 +73,7 @@ function loadEnvironment(file: string | undefined): void {
   try {
     process.loadEnvFile(file);
   } catch (error) {
-    throw new UsageError(`--env-file cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`--env cannot be read: ${(error as Error).message}`);
   }
 }
 
