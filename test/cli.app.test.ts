@@ -32,7 +32,7 @@ describe('the command-line tool, and the application', () => {
       tool(['check'], { env: { CLI_TRAP: trap } }),
     ]);
     expect(answers.map(({ code }) => code)).toEqual([0, 0]);
-    expect(answers[0]!.json.runs).toMatchObject([{ id: run.id, status: 'ready' }]);
+    expect(answers[0].json.runs).toMatchObject([{ id: run.id, status: 'ready' }]);
     expect(existsSync(trap)).toBe(false);
     expect(await suite.trail(run)).toEqual(['started', 'step_scheduled']);
     expect(
@@ -90,7 +90,7 @@ describe('the command-line tool, and the application', () => {
     ]; // prettier-ignore
     const answers = await Promise.all(cases.map(([args, options]) => tool(args, options)));
     for (const [index, { code, stdout, stderr }] of answers.entries()) {
-      expect(stderr).toMatch(cases[index]![2]);
+      expect(stderr).toMatch(cases[index][2]);
       expect([code, stdout]).toEqual([2, '']);
       expect(stderr).not.toMatch(/\n\s+at |s3cret/);
     }
@@ -135,6 +135,6 @@ describe('the command-line tool, and the application', () => {
       expect(code).toBe(0);
       expect(stdout).toMatch(new RegExp(`^Usage: nestjs-pg-workflows ${commands[index]}\\b[^]*--json[^]*--help`));
     }
-    expect(each[0]!.stdout).not.toContain('--database-url');
+    expect(each[0].stdout).not.toContain('--database-url');
   });
 });

@@ -17,8 +17,7 @@ describe('the command-line tool, before a deploy', () => {
 
   /** Runs of the old build, in each place that the new one is asked about. */
   async function fill(workflows: WorkflowService): Promise<void> {
-    const start = (args: object = {}, id = 1) =>
-      workflows.start(Errand, { subject: new Parcel(String(id)), args } as never);
+    const start = (args: object = {}, id = 1) => workflows.start(Errand, { subject: new Parcel(String(id)), args });
     const [waits, failed, rests] = [await start({}, 1), await start({ fails: true }, 2), await start({}, 3)];
     const legacy = await workflows.start(Legacy);
     const distribution = await workflows.start(Distribution);

@@ -30,7 +30,7 @@ describe('the command-line tool, on runs', () => {
   afterAll(() => admin?.close());
 
   const start = (args: object = {}): Promise<WorkflowHandle> =>
-    admin.workflows.start(Errand, { subject: new Parcel(String(nextId++)), args } as never);
+    admin.workflows.start(Errand, { subject: new Parcel(String(nextId++)), args });
 
   /** At `confirm`. */
   async function waitingRun(args: object = {}): Promise<WorkflowHandle> {
@@ -84,12 +84,12 @@ describe('the command-line tool, on runs', () => {
     expect(line).toMatch(
       / Errand +Parcel \d+ +paused +paused_error +\d\d:\d\d UTC \(.* ago\) +Paused since .* at step "deliver", attempt 1: RouteClosed/,
     );
-    expect(line.indexOf('Errand')).toBe(lines[0]!.indexOf('CLASS'));
+    expect(line.indexOf('Errand')).toBe(lines[0].indexOf('CLASS'));
     expect(text.stdout).not.toContain(ended.id);
     expect(ids(filtered.json)).toContain(older.id);
     expect(ids(filtered.json)).not.toContain(newer.id);
 
-    const cursor = /There are more than these 1: .*--cursor (\S+) goes on here/.exec(cut.stdout)![1]!;
+    const cursor = /There are more than these 1: .*--cursor (\S+) goes on here/.exec(cut.stdout)![1];
     expect(cut.stdout).toContain(ended.id);
     expect(none.stdout).toMatch(/^No run fits/);
     for (const { code } of [json, text, filtered, cut, none]) expect(code).toBe(0);
@@ -235,7 +235,7 @@ describe('the command-line tool, on runs', () => {
     const words = [/no JSON.*single quotes/, /JSON object/, /both given/, /cannot be read/, /needs the signal's name/, /one too many/, /allowed: ready,/, /given twice/, /1 to 10000/, /has to be one of ongoing/, /cursor/, /--colour.*--payloads/, /no command "sho".*check, list, show/]; // prettier-ignore
     for (const [index, { code, stderr, stdout }] of wrong.entries()) {
       expect([code, stdout]).toEqual([2, '']);
-      expect(stderr).toMatch(words[index]!);
+      expect(stderr).toMatch(words[index]);
     }
     expect(await allRows(suite.sql)).toEqual(before);
   });

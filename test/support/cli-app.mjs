@@ -23,10 +23,11 @@ class Noise {
   constructor() {
     console.log('the application says hello');
     new Logger('Noise').log('and logs it');
-    // What an application leaves open.
-    setInterval(() => {}, 1_000);
     for (const hook of HOOKS) Object.assign(this, { [hook]: () => CLI_TRAP && appendFileSync(CLI_TRAP, `${hook}\n`) });
   }
+
+  /** What an application leaves open. */
+  timer = setInterval(() => {}, 1_000);
 }
 
 export class AppModule {}

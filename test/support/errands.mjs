@@ -9,6 +9,9 @@ class RouteClosed extends Error {
 }
 
 export class Parcel {
+  /** @type {string} */
+  id;
+
   /** @param {string} id */
   constructor(id) {
     this.id = id;
