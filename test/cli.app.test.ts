@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { APP, cli, type CliAnswer, type CliOptions } from './support/cli';
+import { APP, BUILD_MS, cli, type CliAnswer, type CliOptions } from './support/cli';
 import { ensureBuilt } from './support/built';
 import { ERRANDS } from './support/errands.mjs';
 import { workflowSuite } from './support/suite';
@@ -16,7 +16,7 @@ describe('the command-line tool, and the application', () => {
   beforeAll(() => {
     ensureBuilt();
     folder = mkdtempSync(path.join(os.tmpdir(), 'workflows-cli-'));
-  });
+  }, BUILD_MS);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,7 +1,8 @@
 import type { WorkflowService } from 'nestjs-pg-workflows';
 import { DataSource } from 'typeorm';
 import { WorkflowMigrations } from '../migrations';
-import { cli, type CliAnswer } from './support/cli';
+import { ensureBuilt } from './support/built';
+import { BUILD_MS, cli, type CliAnswer } from './support/cli';
 import { createTestDatabase } from './support/database';
 import { ERRANDS, Parcel } from './support/errands.mjs';
 import { allRows } from './support/rows';
@@ -11,6 +12,8 @@ const [Errand, Distribution, , Legacy] = ERRANDS.old;
 
 describe('the command-line tool, before a deploy', () => {
   const suite = workflowSuite();
+
+  beforeAll(ensureBuilt, BUILD_MS);
 
   const check = (args: readonly string[] = [], env: Record<string, string> = {}): Promise<CliAnswer> =>
     cli(['check', ...args], { env: { CLI_DATABASE_URL: suite.database.url, ...env } });

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import os from 'node:os';
 import type { WorkflowHandle } from 'nestjs-pg-workflows';
 import { bootAdmin, type AdminApp } from './support/admin';
-import { APP, BIN, cli, type CliAnswer } from './support/cli';
+import { ensureBuilt } from './support/built';
+import { APP, BIN, BUILD_MS, cli, type CliAnswer } from './support/cli';
 import { ERRANDS, Parcel } from './support/errands.mjs';
 import { holdRuns, untilWaitingForLocks } from './support/locks';
 import { allRows } from './support/rows';
@@ -21,11 +22,12 @@ describe('the command-line tool, on runs', () => {
     cli(args, { env: { CLI_DATABASE_URL: suite.database.url }, stdin });
 
   beforeAll(async () => {
+    ensureBuilt();
     admin = await bootAdmin(suite, {
       providers: ERRANDS.old,
       workflow: { maxPayloadSize: 2_000, worker: { pollInterval: 50 } },
     });
-  });
+  }, BUILD_MS);
 
   afterAll(() => admin?.close());
 
@@ -205,18 +207,10 @@ describe('the command-line tool, on runs', () => {
       tool(['signal', run.id, 'confirmed', '--payload-file', '-'], large),
       tool(['signal', ended.id, 'confirmed']),
       tool(['signal', run.id, 'confirmed', '--payload', '{by: Ada}']),
-      tool(['signal', run.id, 'confirmed', '--payload', '[1]']),
-      tool(['signal', run.id, 'confirmed', '--payload', '{}', '--payload-file', 'x']),
       tool(['signal', run.id, 'confirmed', '--payload-file', 'nowhere.json']),
-      tool(['signal', run.id]),
-      tool(['resume', run.id, run.id]),
       tool(['cancel', run.id, '--expected-status', 'stopped']),
-      tool(['cancel', run.id, '--reason', 'a', '--reason', 'b']),
-      tool(['list', '--limit', '0']),
       tool(['list', '--state', 'lost']),
       tool(['list', '--cursor', 'x']),
-      tool(['show', run.id, '--colour']),
-      tool(['sho', run.id]),
     ] as const);
 
     expect(notPaused.stderr).toMatch(
@@ -232,7 +226,7 @@ describe('the command-line tool, on runs', () => {
       expect(code).toBe(1);
       expect(stderr).not.toMatch(/\n\s+at /);
     }
-    const words = [/no JSON.*single quotes/, /JSON object/, /both given/, /cannot be read/, /needs the signal's name/, /one too many/, /allowed: ready,/, /given twice/, /1 to 10000/, /has to be one of ongoing/, /cursor/, /--colour.*--payloads/, /no command "sho".*check, list, show/]; // prettier-ignore
+    const words = [/no JSON.*single quotes/, /cannot be read/, /allowed: ready,/, /has to be one of ongoing/, /cursor/];
     for (const [index, { code, stderr, stdout }] of wrong.entries()) {
       expect([code, stdout]).toEqual([2, '']);
       expect(stderr).toMatch(words[index]);
