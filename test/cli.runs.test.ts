@@ -25,7 +25,8 @@ describe('the command-line tool, on runs', () => {
     ensureBuilt();
     admin = await bootAdmin(suite, {
       providers: ERRANDS.old,
-      workflow: { maxPayloadSize: 2_000, worker: { pollInterval: 50 } },
+      // Told by the tool, or not in time.
+      workflow: { maxPayloadSize: 2_000, worker: { pollInterval: '10m' } },
     });
   }, BUILD_MS);
 
