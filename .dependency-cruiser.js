@@ -23,7 +23,7 @@ Object.assign(below, {
   mcp: [...core, 'service', 'insights', 'operating'],
   testing: [...core, 'service', 'insights', 'engine'],
   // A process of its own around the application: it opens the module without what that starts.
-  cli: [...core, 'service', 'insights', 'wiring'],
+  cli: [...core, 'service', 'insights', 'operating', 'wiring'],
 });
 
 const src = '^libs/workflow/src/';
