@@ -22,11 +22,18 @@ Object.assign(below, {
   admin: [...core, 'service', 'insights', 'operating'],
   mcp: [...core, 'service', 'insights', 'operating'],
   testing: [...core, 'service', 'insights', 'engine'],
+  // A process of its own around the application: it opens the module without what that starts.
+  cli: [...core, 'service', 'insights', 'operating', 'wiring'],
 });
 
 const src = '^libs/workflow/src/';
+/** Files at the top that rooms may name. @type {Record<string, string>} */
+const atTheTop = {
+  options: `${src}workflow\\.options\\.ts$`,
+  wiring: `${src}workflow\\.(module|runtime)\\.ts$`,
+};
 /** @param {string} name */
-const place = (name) => (name === 'options' ? `${src}workflow\\.options\\.ts$` : `${src}${name}/`);
+const place = (name) => atTheTop[name] ?? `${src}${name}/`;
 const errors = `${src}errors\\.ts$`;
 const notTypeOnly = { dependencyTypesNot: ['type-only'] };
 

@@ -1,4 +1,5 @@
 import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workflow-tables.js';
+import { NumberWorkflowSchema1764700000000 } from './1764700000000-number-workflow-schema.js';
 
 /**
  * The package's TypeORM migrations, oldest first, for the `migrations` of the DataSource that holds the workflow tables.
@@ -8,4 +9,4 @@ import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workfl
  * TypeOrmModule.forRoot({ type: 'postgres', autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true });
  * ```
  */
-export const WorkflowMigrations = [CreateWorkflowTables1764500000000] as const;
+export const WorkflowMigrations = [CreateWorkflowTables1764500000000, NumberWorkflowSchema1764700000000] as const;

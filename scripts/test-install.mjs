@@ -114,6 +114,10 @@ async function tryTemplate(template, tarball, server) {
     if (template.testsNotRun) say(name, `tests not run: ${template.testsNotRun}`);
     else await inApp('tests', ['npm', 'test'], { DATABASE_URL: url });
     await timed(name, 'start', () => startApp('start', app, url));
+    const found = await inApp('check', ['npx', 'nestjs-pg-workflows', 'check', '--json'], { DATABASE_URL: url });
+    const { ok, schema } = JSON.parse(found);
+    if (!ok || schema.found !== schema.needed)
+      throw new StepFailed('check', 'the build does not go with its database', found);
   });
 }
 

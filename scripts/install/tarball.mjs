@@ -11,6 +11,7 @@ const MUST_HAVE = [
   'dist/index.d.ts',
   'dist/mcp/index.js',
   'dist/mcp/index.d.ts',
+  'dist/cli/main.js',
   'dist/migrations/index.js',
   'dist/migrations/index.d.ts',
   'monitoring/alerts.rules.yml',

@@ -54,7 +54,9 @@ export class WorkflowConfigurationError extends WorkflowError {
   readonly code = 'WORKFLOW_CONFIGURATION';
 }
 
-/** The workflow tables are missing or older than the package. Names what is missing and the migration to run. */
+/**
+ * The workflow tables are missing or older than the package, or made for newer versions alone. Names what is missing and the migration to run.
+ */
 export class WorkflowSchemaError extends WorkflowError {
   readonly code = 'WORKFLOW_SCHEMA';
 }

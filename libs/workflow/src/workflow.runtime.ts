@@ -52,7 +52,18 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
     const { database, settings, registry } = this.parts;
     // Looked for now, in a process without a worker too: what cannot be right must fail the boot.
     registry.all();
-    await database.connect((connection) => checkSchema(connection, database.dataSource));
+    const notice = await database.connect((connection) => checkSchema(connection, database.dataSource));
+    if (notice !== null) this.logger.warn(notice);
+    const notifier = await this.open();
+    if (settings.worker) await this.startWorker(settings.worker, database, notifier);
+  }
+
+  /**
+   * What a process needs that acts on runs and works none: it knows how its connections behave, and tells the workers. `onModuleDestroy` closes it. The
+   * command-line tool does without the rest.
+   */
+  async open(): Promise<Notifier> {
+    const { database } = this.parts;
     const isolation = await database.readServer();
     if (isolation !== 'read committed') {
       this.logger.warn(
@@ -60,10 +71,9 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
           'pass as manager keep theirs, and a concurrent duplicate start fails them with 40001, to be retried whole.',
       );
     }
-    this.notifier = new Notifier(database, this.wakeup, (error) =>
+    return (this.notifier = new Notifier(database, this.wakeup, (error) =>
       this.logger.warn(`Other processes could not be notified, they will poll: ${String(error)}`),
-    );
-    if (settings.worker) await this.startWorker(settings.worker, database, this.notifier);
+    ));
   }
 
   /**

@@ -70,6 +70,11 @@ export class Subjects implements EntityReferences {
     return within.queryRunner ? this.inLine(within.queryRunner, find) : find();
   }
 
+  /** Whether a subject of that type can be loaded here. */
+  canLoad(type: string): boolean {
+    return this.loaders.some((loader) => loader.type.name === type) || this.metadataNamed(type) !== undefined;
+  }
+
   /** A transaction has one connection, which answers one query at a time: what it loads is loaded one by one. */
   private inLine<T>(queryRunner: QueryRunner, find: () => Promise<T>): Promise<T> {
     const before = this.lines.get(queryRunner) ?? Promise.resolve();

@@ -1,41 +1,114 @@
 import type { DataSource } from 'typeorm';
 import { WorkflowSchemaError } from '../errors.js';
 import type { Connection } from './connection.js';
+import { SCHEMA, SCHEMA_MIGRATIONS, schemaNumberOf } from './schema-version.js';
 import { statement } from './statement.js';
 import { WorkflowEntities } from './tables.js';
 
 const COLUMNS = statement(
   'columns',
   () => `select t.name as table, coalesce(array_to_json(array_agg(a.attname::text) filter (where a.attname is not null)), '[]') as columns,
-         to_regclass(t.name) is not null as exists
+         to_regclass(t.name) is not null as exists, obj_description(to_regclass(t.name), 'pg_class') as comment
   from unnest($1::text[]) as t(name)
   left join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped
   group by t.name`,
 );
 
-/**
- * Compares the tables with what this version reads and writes. Creates nothing.
- *
- * @throws {WorkflowSchemaError} naming what is missing and what to run
- */
-export async function checkSchema(connection: Connection, dataSource: DataSource): Promise<void> {
+/** The tables, compared with what this version reads and writes. */
+export interface SchemaState {
+  /** Their schema's number; null: there is no table of runs. */
+  readonly schema: number | null;
+  /** The tables are marked with it: from schema 2 on. */
+  readonly marked: boolean;
+  /** The oldest schema that a version must know to work on them. */
+  readonly forVersionsOf: number;
+  /** Tables and columns that this version uses and that are not there, in words. */
+  readonly lacking: readonly string[];
+  /** Migrations of this version's that have not run. */
+  readonly pending: readonly string[];
+}
+
+/** Looks at the tables, in one query. Creates nothing. */
+export async function readSchema(connection: Connection, dataSource: DataSource): Promise<SchemaState> {
   const { runs, steps, events, signals } = connection.tables;
   const names = [runs, steps, events, signals];
-  const found = await connection.run<{ table: string; columns: string[]; exists: boolean }>(COLUMNS, [names]);
+  const found = await connection.run<{ table: string; columns: string[]; exists: boolean; comment: string | null }>(
+    COLUMNS,
+    [names],
+  );
   const byName = new Map(found.map((row) => [row.table, row]));
-  const missing = WorkflowEntities.flatMap((entity, index) => {
+  const lacking = WorkflowEntities.flatMap((entity, index) => {
     const table = byName.get(names[index]!);
     if (!table?.exists) return [`table ${names[index]}`];
-    const lacking = dataSource
+    const columns = dataSource
       .getMetadata(entity)
       .columns.map(({ databaseName }) => databaseName)
       .filter((column) => !table.columns.includes(column));
-    return lacking.length ? [`in ${names[index]} the columns ${lacking.join(', ')}`] : [];
+    return columns.length ? [`in ${names[index]} the columns ${columns.join(', ')}`] : [];
   });
-  if (!missing.length) return;
-  throw new WorkflowSchemaError(
-    `The workflow tables are missing or older than this version of nestjs-pg-workflows. Missing: ${missing.join('; ')}. ` +
-      'Add "...WorkflowMigrations" of nestjs-pg-workflows/migrations to the migrations of this DataSource and run them ' +
-      '(dataSource.runMigrations(), or "migrationsRun: true").',
+  const marked = schemaNumberOf(byName.get(runs)?.comment ?? null);
+  const schema = byName.get(runs)?.exists ? (marked?.schema ?? 1) : null;
+  return {
+    schema,
+    marked: marked !== null,
+    forVersionsOf: marked?.forVersionsOf ?? 1,
+    lacking,
+    pending: SCHEMA_MIGRATIONS.slice(schema ?? 0),
+  };
+}
+
+const HOW_TO_MIGRATE =
+  'Add "...WorkflowMigrations" of nestjs-pg-workflows/migrations to the migrations of this DataSource and run them, before processes of this version ' +
+  'start ("npx typeorm migration:run -d <your data source>", dataSource.runMigrations(), or "migrationsRun: true").';
+
+/** Why this version cannot work on the tables, and what to do; null: it can. */
+export function schemaProblem({ schema, marked, forVersionsOf, lacking, pending }: SchemaState): string | null {
+  if (forVersionsOf > SCHEMA) {
+    return (
+      `The workflow tables have schema ${schema}, which versions of nestjs-pg-workflows work on that know schema ${forVersionsOf} or a later one; this ` +
+      `version knows schema ${SCHEMA}. Run the version here that the tables were migrated for (docs/upgrading.md says how to go back).`
+    );
+  }
+  const inPart = schema === null ? lacking.length < WorkflowEntities.length : pending.length === 0;
+  if (inPart && lacking.length > 0) {
+    return (
+      `The workflow tables are not whole. Missing: ${lacking.join('; ')}. The others are there: something was dropped, or left out of a restore. Restore it ` +
+      'from a backup.'
+    );
+  }
+  if (pending.length > 0) {
+    const behind = schema === null ? '' : ` (the tables have schema ${schema}, this version needs ${SCHEMA})`;
+    const migrations = `the ${pending.length === 1 ? 'migration' : 'migrations'} ${pending.join(', ')}${behind}`;
+    const unmarked =
+      schema === null || marked
+        ? ''
+        : ' If they have run, the tables lost their comment, as by a dump without comments: docs/upgrading.md says how to put it back.';
+    return (
+      'The workflow tables are missing or older than this version of nestjs-pg-workflows. Missing: ' +
+      `${[...lacking, migrations].join('; ')}. ${HOW_TO_MIGRATE}${unmarked}`
+    );
+  }
+  return null;
+}
+
+/** What whoever starts this version should know; null: nothing. */
+export function schemaNotice({ schema }: SchemaState): string | null {
+  if (schema === null || schema <= SCHEMA) return null;
+  return (
+    `The workflow tables have schema ${schema}, made for a newer version of nestjs-pg-workflows; this one knows schema ${SCHEMA}, and works on them. That is ` +
+    'as it should be while a deploy is under way.'
   );
+}
+
+/**
+ * Compares the tables with what this version needs. Creates nothing.
+ *
+ * @returns what is worth a warning: they are newer; null: nothing
+ * @throws {WorkflowSchemaError} naming what is missing and what to run
+ */
+export async function checkSchema(connection: Connection, dataSource: DataSource): Promise<string | null> {
+  const state = await readSchema(connection, dataSource);
+  const problem = schemaProblem(state);
+  if (problem !== null) throw new WorkflowSchemaError(problem);
+  return schemaNotice(state);
 }
