@@ -22,6 +22,8 @@ Object.assign(below, {
   admin: [...core, 'service', 'insights', 'operating'],
   mcp: [...core, 'service', 'insights', 'operating'],
   testing: [...core, 'service', 'insights', 'engine'],
+  // Code for the Nest CLI, which loads it: it changes an application's files, and knows nothing of running workflows.
+  schematics: [],
 });
 
 const src = '^libs/workflow/src/';

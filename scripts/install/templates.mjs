@@ -15,7 +15,7 @@ const additions = fileURLToPath(new URL('app', import.meta.url));
  * @property {string} name
  * @property {string} says
  * @property {string[]} command makes the application in a folder of the template's name
- * @property {string[]} packages what a person installs beside the package; the rest of its peers comes by itself
+ * @property {string[]} packages what a person has before the package: `nest add` brings the rest
  * @property {boolean} esm
  * @property {boolean} [checksDeclarations] the declarations of all its packages are without errors
  * @property {string | false} testsNotRun why the template's own test runner cannot load Nest here
@@ -34,7 +34,7 @@ export function templates() {
       name: 'nest12-esm',
       says: 'Nest 12, ES modules, Vitest (the template that `nest new` takes by itself)',
       command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk'],
       esm: true,
       checksDeclarations: true,
       testsNotRun: false,
@@ -43,8 +43,7 @@ export function templates() {
       name: 'nest11-cjs',
       says: 'Nest 11, CommonJS, Jest, TypeORM 0.3',
       command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
-      // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
-      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['typeorm@0.3', '@modelcontextprotocol/sdk'],
       esm: false,
       testsNotRun: false,
     },
@@ -60,7 +59,7 @@ export function templates() {
         '--language=ts',
         '--package-manager=npm',
       ],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk'],
       esm: false,
       testsNotRun:
         !jestRequiresModules &&
@@ -80,23 +79,27 @@ export async function generate(template, folder) {
 }
 
 /**
- * Adds `app/` and imports its module.
+ * Adds `app/`, beside what `nest add` and `nest generate` have made, and imports its module.
  *
  * @param {Template} template
  * @param {string} app
  */
 export function addWorkflow(template, app) {
   const src = path.join(app, 'src');
-  cpSync(additions, src, { recursive: true });
+  const ours = readdirSync(additions).filter((name) => /(?<!\.d)\.ts$/.test(name));
+  for (const name of ours) cpSync(path.join(additions, name), path.join(src, name));
   if (!template.esm) {
-    for (const name of readdirSync(additions))
-      edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
+    for (const name of ours) edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
   }
   const extension = template.esm ? '.js' : '';
   edit(path.join(src, 'app.module.ts'), (text) => {
-    if (!text.includes('imports: []'))
-      throw new StepFailed('add a workflow', "the template's AppModule has changed", text);
-    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace('imports: []', 'imports: [GreetingModule]')}`;
+    if (!text.includes('WorkflowModule.forRoot(),'))
+      throw new StepFailed(
+        'add a workflow',
+        '`nest add` has not written WorkflowModule.forRoot() into AppModule',
+        text,
+      );
+    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace('WorkflowModule.forRoot(),', '$& GreetingModule,')}`;
   });
 }
 

@@ -13,7 +13,7 @@ export interface StepLogFields {
 /**
  * The step that the present code runs in, as fields for a structured log; outside a step none.
  *
- * @example pino (nestjs-pino takes the same options under `pinoHttp`)
+ * @example pino; nestjs-pino takes the same options under pinoHttp
  * ```ts
  * pino({ mixin: stepLogFields });
  * ```
