@@ -1,3 +1,10 @@
+/**
+ * The migrations of the workflow tables.
+ *
+ * @module nestjs-pg-workflows/migrations
+ */
+
+import type { MigrationInterface } from 'typeorm';
 import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workflow-tables.js';
 
 /**
@@ -8,4 +15,4 @@ import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workfl
  * TypeOrmModule.forRoot({ type: 'postgres', autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true });
  * ```
  */
-export const WorkflowMigrations = [CreateWorkflowTables1764500000000] as const;
+export const WorkflowMigrations: readonly (new () => MigrationInterface)[] = [CreateWorkflowTables1764500000000];

@@ -99,7 +99,7 @@ export function checkInstalled(step, installed) {
         /(?:\brequire\(|\bimport\(|^(?:import|export)\b.*\bfrom )["']([^."'][^"']*)["']/gm,
       )) {
         const dependency = from.split('/', from.startsWith('@') ? 2 : 1).join('/');
-        if (!from.startsWith('node:') && !declared.has(dependency)) {
+        if (!from.startsWith('node:') && dependency !== manifest.name && !declared.has(dependency)) {
           problems.push(`dist/${name} imports ${from}, which package.json does not declare`);
         }
       }
