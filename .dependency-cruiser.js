@@ -138,7 +138,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^((libs|apps)/[^/]+/dist|reports|coverage)/' },
+    exclude: { path: '^((libs|apps)/[^/]+/dist|reports|coverage|docs/api)/' },
     tsPreCompilationDeps: 'specify',
     tsConfig: { fileName: 'tsconfig.json' },
     combinedDependencies: false,

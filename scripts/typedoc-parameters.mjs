@@ -4,22 +4,19 @@
 
 import { Application, ReflectionKind } from 'typedoc';
 
-const SIGNATURES = ReflectionKind.CallSignature | ReflectionKind.ConstructorSignature;
-const CALLABLE = ReflectionKind.Function | ReflectionKind.Method | ReflectionKind.Constructor;
+/** Functions, methods and constructors: not the types of callbacks. */
+const CALLABLE = [ReflectionKind.Function, ReflectionKind.Method, ReflectionKind.Constructor];
 
 /** @param {import('typedoc').Application} app */
 export function load(app) {
   app.on(Application.EVENT_VALIDATE_PROJECT, (project) => {
-    for (const reflection of project.getReflectionsByKind(SIGNATURES)) {
-      const signature = /** @type {import('typedoc').SignatureReflection} */ (reflection);
-      if (!signature.parent.kindOf(CALLABLE) || isOfCallback(signature)) continue;
+    for (const signature of Object.values(project.reflections)) {
+      if (!signature.isSignature() || !CALLABLE.some((kind) => signature.parent.kindOf(kind))) continue;
       // What Nest's interfaces ask for is described there.
-      if (signature.inheritedFrom || signature.implementationOf) continue;
+      if (isOfCallback(signature) || signature.inheritedFrom || signature.implementationOf) continue;
       for (const parameter of signature.parameters ?? []) {
         if (parameter.hasComment()) continue;
-        app.logger.validationWarning(
-          /** @type {any} */ (`${parameter.getFriendlyFullName()} has no @param that says what it is`),
-        );
+        app.logger.validationWarning(`${parameter.getFriendlyFullName()} has no @param that says what it is`);
       }
     }
   });

@@ -74,7 +74,7 @@ async function lookAtDashboard(step, address) {
 }
 
 /**
- * One tool of the MCP server, as any client calls it: it knows the run that was there.
+ * One tool of the MCP server, as any client calls it: it knows the runs that were there.
  *
  * @param {string} step
  * @param {string} address
@@ -90,9 +90,10 @@ async function callTool(step, address) {
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
   });
-  const [run] = result?.structuredContent?.runs ?? [];
-  if (run?.workflow_class !== 'GreetingWorkflow') {
-    throw new StepFailed(step, 'the MCP server does not know the run', JSON.stringify(result));
+  /** @type {{ workflow_class: string }[]} */
+  const runs = result?.structuredContent?.runs ?? [];
+  if (runs.map((run) => run.workflow_class).join() !== 'OrderWorkflow,GreetingWorkflow') {
+    throw new StepFailed(step, 'the MCP server does not know the runs, the newest first', JSON.stringify(result));
   }
 }
 

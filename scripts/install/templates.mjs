@@ -17,6 +17,7 @@ const additions = fileURLToPath(new URL('app', import.meta.url));
  * @property {string[]} command makes the application in a folder of the template's name
  * @property {string[]} packages what a person has before the package: `nest add` brings the rest
  * @property {boolean} esm
+ * @property {boolean} [hasTypeOrm] before the package, with migrations of its own in a folder
  * @property {boolean} [checksDeclarations] the declarations of all its packages are without errors
  * @property {string | false} testsNotRun why the template's own test runner cannot load Nest here
  */
@@ -41,10 +42,11 @@ export function templates() {
     },
     {
       name: 'nest11-cjs',
-      says: 'Nest 11, CommonJS, Jest, TypeORM 0.3',
+      says: 'Nest 11, CommonJS, Jest, TypeORM 0.3 with migrations in a folder',
       command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
-      packages: ['typeorm@0.3', '@modelcontextprotocol/sdk'],
+      packages: ['@nestjs/typeorm@11', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
       esm: false,
+      hasTypeOrm: true,
       testsNotRun: false,
     },
     {
@@ -75,7 +77,16 @@ export function templates() {
  */
 export async function generate(template, folder) {
   await run('nest new', template.command, { cwd: folder });
-  return path.join(folder, template.name);
+  const app = path.join(folder, template.name);
+  if (template.hasTypeOrm) {
+    cpSync(fileURLToPath(new URL('typeorm', import.meta.url)), path.join(app, 'src'), { recursive: true });
+    edit(path.join(app, 'src/app.module.ts'), (text) => {
+      if (!text.includes('imports: []')) throw new StepFailed('nest new', "the template's AppModule has changed", text);
+      const imports = `import { TypeOrmModule } from '@nestjs/typeorm';\nimport { database } from './database';\n`;
+      return imports + text.replace('imports: []', 'imports: [TypeOrmModule.forRoot(database)]');
+    });
+  }
+  return app;
 }
 
 /**
@@ -93,13 +104,10 @@ export function addWorkflow(template, app) {
   }
   const extension = template.esm ? '.js' : '';
   edit(path.join(src, 'app.module.ts'), (text) => {
-    if (!text.includes('WorkflowModule.forRoot(),'))
-      throw new StepFailed(
-        'add a workflow',
-        '`nest add` has not written WorkflowModule.forRoot() into AppModule',
-        text,
-      );
-    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace('WorkflowModule.forRoot(),', '$& GreetingModule,')}`;
+    const added = 'WorkflowModule.forRoot()';
+    if (!text.includes(added))
+      throw new StepFailed('add a workflow', `nest add has not written ${added} into AppModule`, text);
+    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace(added, `${added}, GreetingModule`)}`;
   });
 }
 

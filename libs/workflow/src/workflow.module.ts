@@ -95,6 +95,8 @@ export class WorkflowModule implements OnModuleInit {
   ) {}
 
   /**
+   * The module with its settings, for the `imports` of the root module, once.
+   *
    * @param options settings that differ from their defaults
    * @throws {WorkflowConfigurationError} for a setting that cannot be right
    */
