@@ -24,6 +24,8 @@ Object.assign(below, {
   testing: [...core, 'service', 'insights', 'engine'],
   // A process of its own around the application: it opens the module without what that starts.
   cli: [...core, 'service', 'insights', 'operating', 'wiring'],
+  // Code for the Nest CLI, which loads it: it changes an application's files, and knows nothing of running workflows.
+  schematics: [],
 });
 
 const src = '^libs/workflow/src/';
@@ -143,7 +145,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^((libs|apps)/[^/]+/dist|reports|coverage)/' },
+    exclude: { path: '^((libs|apps)/[^/]+/dist|reports|coverage|docs/api)/' },
     tsPreCompilationDeps: 'specify',
     tsConfig: { fileName: 'tsconfig.json' },
     combinedDependencies: false,

@@ -44,7 +44,7 @@ const shared = {
     '^.+\\.m?js$': swc({ syntax: 'ecmascript' }),
   },
   // ES-module-only packages: Jest cannot require() them on Node < 24.9, so SWC makes CommonJS of them too.
-  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|superjson|copy-anything|is-what)/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|superjson|copy-anything|is-what|magic-string)/)'],
   modulePathIgnorePatterns: ['<rootDir>/(libs|apps)/[^/]+/dist/'],
   testTimeout: 120_000,
 };

@@ -1,3 +1,10 @@
+/**
+ * The migrations of the workflow tables.
+ *
+ * @module nestjs-pg-workflows/migrations
+ */
+
+import type { MigrationInterface } from 'typeorm';
 import { CreateWorkflowTables1764500000000 } from './1764500000000-create-workflow-tables.js';
 import { NumberWorkflowSchema1764700000000 } from './1764700000000-number-workflow-schema.js';
 
@@ -9,4 +16,4 @@ import { NumberWorkflowSchema1764700000000 } from './1764700000000-number-workfl
  * TypeOrmModule.forRoot({ type: 'postgres', autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true });
  * ```
  */
-export const WorkflowMigrations = [CreateWorkflowTables1764500000000, NumberWorkflowSchema1764700000000] as const;
+export const WorkflowMigrations: readonly (new () => MigrationInterface)[] = [CreateWorkflowTables1764500000000, NumberWorkflowSchema1764700000000];

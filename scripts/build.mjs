@@ -2,7 +2,7 @@
 // Builds the package to libs/workflow/dist (CommonJS, types, source maps, the dashboard) and the demo to apps/demo/dist.
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -63,6 +63,12 @@ if (existsSync(serializer)) {
     tsconfig: join(library, 'tsconfig.build.json'),
   });
 }
+
+// What the Nest CLI reads beside their code: the collection, the options of each, and the templates.
+cpSync(join(library, 'src/schematics'), join(library, 'dist/schematics'), {
+  recursive: true,
+  filter: (file) => statSync(file).isDirectory() || /\.(json|template)$/.test(file),
+});
 
 // The page and its assets, as `admin/dashboard-files.ts` reads them.
 const dashboard = buildDashboard();

@@ -1,13 +1,14 @@
 // @ts-check
 // Does the package work where it will be used? Packs it, makes fresh applications with the Nest CLI, installs the tarball
-// there, adds a small workflow, and takes them through compiler, build, their own tests and a start, on a real PostgreSQL.
+// there, has `nest add` and `nest generate` set them up, adds a small workflow, and takes them through compiler, build, their
+// own tests and a start, on a real PostgreSQL.
 //
 //   npm run test:install [-- [--keep] [template…]]
 //
 //   --keep       leaves the applications in the temporary folder
 //   template     nest12-esm, nest12-cjs, nest11-cjs; default: all
 
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import os from 'node:os';
 import path from 'node:path';
@@ -104,6 +105,9 @@ async function tryTemplate(template, tarball, server) {
   copyFileSync(path.join(root, 'scripts/install/same-classes.mjs'), path.join(app, 'same-classes.mjs'));
   await inApp('import and require', [process.execPath, 'same-classes.mjs']);
 
+  await setUp(inApp, app);
+  await inApp('npm install what nest add wrote', ['npm', 'install', ...quiet]);
+  await inApp('nest generate', ['npx', 'nest', 'g', '-c', 'nestjs-pg-workflows', 'workflow', 'order']);
   addWorkflow(template, app);
   await inApp('tsc', ['npx', 'tsc', '--noEmit']);
   if (template.checksDeclarations) {
@@ -112,7 +116,12 @@ async function tryTemplate(template, tarball, server) {
   await inApp('build', ['npm', 'run', 'build']);
   await withDatabase(server, name, async (url) => {
     if (template.testsNotRun) say(name, `tests not run: ${template.testsNotRun}`);
-    else await inApp('tests', ['npm', 'test'], { DATABASE_URL: url });
+    else {
+      // Two, for the workers of the one must not take what the other one's test runs by hand.
+      await withDatabase(server, name, (testUrl) =>
+        inApp('tests', ['npm', 'test'], { DATABASE_URL: url, TEST_DATABASE_URL: testUrl }),
+      );
+    }
     await timed(name, 'start', () => startApp('start', app, url));
     const found = await inApp('check', ['npx', 'nestjs-pg-workflows', 'check', '--json'], { DATABASE_URL: url });
     const { ok, schema } = JSON.parse(found);
@@ -122,9 +131,25 @@ async function tryTemplate(template, tarball, server) {
 }
 
 /**
+ * `nest add`, twice. The package is there already: the CLI would install the one that is published.
+ *
+ * @param {(step: string, command: string[]) => Promise<string>} inApp
+ * @param {string} app
+ */
+async function setUp(inApp, app) {
+  const command = ['npx', 'nest', 'add', 'nestjs-pg-workflows', '--skip-install'];
+  const files = () =>
+    ['package.json', 'src/app.module.ts'].map((file) => readFileSync(path.join(app, file), 'utf8')).join('\n');
+  await inApp('nest add', command);
+  const once = files();
+  const printed = await inApp('nest add, again', command);
+  if (files() !== once) throw new StepFailed('nest add, again', 'it changes what is set up already', printed);
+}
+
+/**
  * @param {string} server
  * @param {string} name
- * @param {(url: string) => Promise<void>} body
+ * @param {(url: string) => Promise<unknown>} body
  */
 async function withDatabase(server, name, body) {
   const database = `install_${name.replaceAll('-', '_')}_${randomBytes(4).toString('hex')}`;

@@ -14,12 +14,17 @@ const MUST_HAVE = [
   'dist/cli/main.js',
   'dist/migrations/index.js',
   'dist/migrations/index.d.ts',
+  'dist/schematics/collection.json',
+  'dist/schematics/nest-add/schema.json',
+  'dist/schematics/workflow/schema.json',
+  'dist/schematics/workflow/files/__name__.workflow.ts.template',
   'monitoring/alerts.rules.yml',
   'monitoring/grafana-dashboard.json',
   'dist/dashboard/index.html',
   'dist/dashboard/third-party-licenses.md',
 ];
 const DASHBOARD = /^dist\/dashboard\/(index\.html|third-party-licenses\.md|assets\/[\w.-]+\.(js|css|svg|woff2))$/;
+const SCHEMATICS = /^dist\/schematics\/([\w-]+\/)*[\w.-]+\.(json|template)$/;
 const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|monitoring\/[\w.-]+\.(json|yml|md))$/;
 // The alert rules' own tests are for whoever changes the rules.
 const MUST_NOT_HAVE = /\.(spec|test)\.(?!yml$)|\.tsbuildinfo$/;
@@ -43,7 +48,7 @@ export async function pack(root, folder) {
 
   const expected = existsSync(path.join(root, 'README.md')) ? [...MUST_HAVE, 'README.md'] : MUST_HAVE;
   const missing = expected.filter((name) => !paths.includes(name));
-  const strange = paths.filter((name) => MUST_NOT_HAVE.test(name) || !(MAY_HAVE.test(name) || DASHBOARD.test(name)));
+  const strange = paths.filter((name) => MUST_NOT_HAVE.test(name) || !may(name));
   if (missing.length) throw new StepFailed(step, `the tarball lacks ${missing.join(', ')}`);
   if (strange.length) throw new StepFailed(step, `the tarball has what it should not: ${strange.join(', ')}`);
   if (packed.unpackedSize > MAX_UNPACKED) {
@@ -61,6 +66,9 @@ export async function pack(root, folder) {
  * @param {any} answer
  */
 const onlyPackage = (answer) => Object.values(answer)[0];
+
+/** @param {string} name */
+const may = (name) => [MAY_HAVE, DASHBOARD, SCHEMATICS].some((pattern) => pattern.test(name));
 
 /** @param {number} bytes */
 const kilobytes = (bytes) => `${Math.round(bytes / 1000)} kB`;
@@ -89,10 +97,10 @@ export function checkInstalled(step, installed) {
       }
     } else if (/\.(js|d\.ts)$/.test(name)) {
       for (const [, from] of readFileSync(file, 'utf8').matchAll(
-        /(?:\brequire\(|\bfrom |\bimport\()["']([^."'][^"']*)["']/g,
+        /(?:\brequire\(|\bimport\(|^(?:import|export)\b.*\bfrom )["']([^."'][^"']*)["']/gm,
       )) {
         const dependency = from.split('/', from.startsWith('@') ? 2 : 1).join('/');
-        if (!from.startsWith('node:') && !declared.has(dependency)) {
+        if (!from.startsWith('node:') && dependency !== manifest.name && !declared.has(dependency)) {
           problems.push(`dist/${name} imports ${from}, which package.json does not declare`);
         }
       }

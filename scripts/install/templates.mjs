@@ -15,8 +15,9 @@ const additions = fileURLToPath(new URL('app', import.meta.url));
  * @property {string} name
  * @property {string} says
  * @property {string[]} command makes the application in a folder of the template's name
- * @property {string[]} packages what a person installs beside the package; the rest of its peers comes by itself
+ * @property {string[]} packages what a person has before the package: `nest add` brings the rest
  * @property {boolean} esm
+ * @property {boolean} [hasTypeOrm] before the package, with migrations of its own in a folder
  * @property {boolean} [checksDeclarations] the declarations of all its packages are without errors
  * @property {string | false} testsNotRun why the template's own test runner cannot load Nest here
  */
@@ -34,18 +35,18 @@ export function templates() {
       name: 'nest12-esm',
       says: 'Nest 12, ES modules, Vitest (the template that `nest new` takes by itself)',
       command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk'],
       esm: true,
       checksDeclarations: true,
       testsNotRun: false,
     },
     {
       name: 'nest11-cjs',
-      says: 'Nest 11, CommonJS, Jest, TypeORM 0.3',
+      says: 'Nest 11, CommonJS, Jest, TypeORM 0.3 with migrations in a folder',
       command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
-      // Left to itself npm takes the newest that allow Nest 11: version 12, ES modules, which a Jest of CommonJS cannot load.
-      packages: ['@nestjs/typeorm@11', '@nestjs/schedule@6', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@nestjs/typeorm@11', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
       esm: false,
+      hasTypeOrm: true,
       testsNotRun: false,
     },
     {
@@ -60,7 +61,7 @@ export function templates() {
         '--language=ts',
         '--package-manager=npm',
       ],
-      packages: ['@nestjs/typeorm', 'typeorm', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk'],
       esm: false,
       testsNotRun:
         !jestRequiresModules &&
@@ -76,27 +77,37 @@ export function templates() {
  */
 export async function generate(template, folder) {
   await run('nest new', template.command, { cwd: folder });
-  return path.join(folder, template.name);
+  const app = path.join(folder, template.name);
+  if (template.hasTypeOrm) {
+    cpSync(fileURLToPath(new URL('typeorm', import.meta.url)), path.join(app, 'src'), { recursive: true });
+    edit(path.join(app, 'src/app.module.ts'), (text) => {
+      if (!text.includes('imports: []')) throw new StepFailed('nest new', "the template's AppModule has changed", text);
+      const imports = `import { TypeOrmModule } from '@nestjs/typeorm';\nimport { database } from './database';\n`;
+      return imports + text.replace('imports: []', 'imports: [TypeOrmModule.forRoot(database)]');
+    });
+  }
+  return app;
 }
 
 /**
- * Adds `app/` and imports its module.
+ * Adds `app/`, beside what `nest add` and `nest generate` have made, and imports its module.
  *
  * @param {Template} template
  * @param {string} app
  */
 export function addWorkflow(template, app) {
   const src = path.join(app, 'src');
-  cpSync(additions, src, { recursive: true });
+  const ours = readdirSync(additions).filter((name) => /(?<!\.d)\.ts$/.test(name));
+  for (const name of ours) cpSync(path.join(additions, name), path.join(src, name));
   if (!template.esm) {
-    for (const name of readdirSync(additions))
-      edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
+    for (const name of ours) edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
   }
   const extension = template.esm ? '.js' : '';
   edit(path.join(src, 'app.module.ts'), (text) => {
-    if (!text.includes('imports: []'))
-      throw new StepFailed('add a workflow', "the template's AppModule has changed", text);
-    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace('imports: []', 'imports: [GreetingModule]')}`;
+    const added = 'WorkflowModule.forRoot()';
+    if (!text.includes(added))
+      throw new StepFailed('add a workflow', `nest add has not written ${added} into AppModule`, text);
+    return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace(added, `${added}, GreetingModule`)}`;
   });
 }
 

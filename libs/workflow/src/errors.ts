@@ -36,8 +36,10 @@ export type WorkflowErrorCode =
  * ```
  */
 export abstract class WorkflowError extends Error {
+  /** Which error it is: the same in every version of the package. */
   abstract readonly code: WorkflowErrorCode;
 
+  /** @internal */
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = new.target.name;
@@ -65,6 +67,7 @@ export class WorkflowSchemaError extends WorkflowError {
 export class AlreadyRunningError extends WorkflowError {
   readonly code = 'ALREADY_RUNNING';
 
+  /** @internal */
   constructor(
     message: string,
     /** The run that holds the subject's slot. */
@@ -78,6 +81,7 @@ export class AlreadyRunningError extends WorkflowError {
 export class InvalidTransitionError extends WorkflowError {
   readonly code: 'INVALID_TRANSITION' | 'NOT_PAUSED' = 'INVALID_TRANSITION';
 
+  /** @internal */
   constructor(
     message: string,
     /** The verb, as it stands in events and `availableActions` (`run_now`). */

@@ -1,3 +1,9 @@
+/**
+ * Durable workflows for NestJS on PostgreSQL.
+ *
+ * @module nestjs-pg-workflows
+ */
+
 export { WorkflowModule, type WorkflowModuleAsyncOptions, type WorkflowOptionsFactory } from './workflow.module.js';
 export type { StallAction, WorkerOptions, WorkflowModuleOptions } from './workflow.options.js';
 

@@ -12,6 +12,7 @@ export interface WorkflowHealth {
   readonly status: 'up' | 'down';
   /** What is wrong, when it is down. */
   readonly problem?: string;
+  /** `down`: it did not answer within five seconds. */
   readonly database: 'up' | 'down';
   /** `none`: a process without a worker. */
   readonly dispatcher: 'alive' | 'failing' | 'silent' | 'starting' | 'none';
@@ -30,8 +31,11 @@ export interface WorkflowHealth {
   readonly oldestDueStepSeconds: number | null;
   /** Runs whose status does not go with their step's: somebody edited rows. At most twenty, as of the last look, which is a minute old at most; older where so much is open that a look takes seconds. */
   readonly inconsistentRuns: readonly {
+    /** The run's id. */
     readonly id: string;
+    /** Its status. */
     readonly status: string;
+    /** The status of its newest attempt; null: it has none. */
     readonly stepStatus: string | null;
   }[];
 }
@@ -70,12 +74,17 @@ export class WorkflowHealthIndicator {
   private pairsDueAt = -Infinity;
   private pairing: Promise<void> | undefined;
 
+  /** @internal */
   constructor(
     @Inject(ENGINE_PARTS) private readonly parts: EngineParts,
     @Inject(WorkflowRuntime) private readonly runtime: WorkflowRuntime,
   ) {}
 
-  /** Never throws: what is wrong stands in the answer. */
+  /**
+   * Never throws: what is wrong stands in the answer.
+   *
+   * @param key what the answer stands under
+   */
   async isHealthy<Key extends string = 'workflows'>(
     key: Key = 'workflows' as Key,
   ): Promise<Record<Key, WorkflowHealth>> {

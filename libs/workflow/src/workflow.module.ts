@@ -45,6 +45,7 @@ import { workflowLogger } from './observe/log.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
 export interface WorkflowOptionsFactory {
+  /** Asked once, as the application boots. */
   createWorkflowOptions(): WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
 }
 
@@ -56,9 +57,13 @@ export interface WorkflowModuleAsyncOptions extends Pick<ModuleMetadata, 'import
   healthPath?: string;
   /** As `admin` of `forRoot`, for the same reason. What comes from other providers goes to `WorkflowAdminModule.forRootAsync()`. */
   admin?: WorkflowAdminOptions;
+  /** Tokens of the providers that `useFactory` is called with. */
   inject?: FactoryProvider['inject'];
+  /** Makes the options, once, as the application boots. */
   useFactory?: (...args: any[]) => WorkflowModuleOptions | Promise<WorkflowModuleOptions>;
+  /** A class that makes the options: a provider of its own is made of it. */
   useClass?: Type<WorkflowOptionsFactory>;
+  /** A provider of `imports` that makes the options. */
   useExisting?: Type<WorkflowOptionsFactory>;
 }
 
@@ -83,18 +88,28 @@ const RAW_OPTIONS = Symbol('WORKFLOW_OPTIONS');
 @Global()
 @Module({})
 export class WorkflowModule implements OnModuleInit {
+  /** @internal */
   constructor(
     @Inject(ModulesContainer) private readonly modules: ModulesContainer,
     @Optional() @Inject(WORKFLOW_SETTINGS) private readonly settings?: WorkflowSettings,
   ) {}
 
-  /** @throws {WorkflowConfigurationError} for a setting that cannot be right */
+  /**
+   * The module with its settings, for the `imports` of the root module, once.
+   *
+   * @param options settings that differ from their defaults
+   * @throws {WorkflowConfigurationError} for a setting that cannot be right
+   */
   static forRoot(options: WorkflowModuleOptions = {}): DynamicModule {
     const settings = settingsOf(options);
     return this.with(settings, [{ provide: WORKFLOW_SETTINGS, useValue: settings }], []);
   }
 
-  /** As `forRoot`, with options that come from other providers. */
+  /**
+   * As `forRoot`, with options that come from other providers.
+   *
+   * @param options how to make them, and what must be known before
+   */
   static forRootAsync(options: WorkflowModuleAsyncOptions): DynamicModule {
     const { connection, healthPath, admin, imports = [] } = assertAsyncOptions(options);
     const settings: Provider = {
@@ -158,6 +173,7 @@ export class WorkflowModule implements OnModuleInit {
     };
   }
 
+  /** @internal */
   onModuleInit(): void {
     if (!this.settings) {
       throw new WorkflowConfigurationError(

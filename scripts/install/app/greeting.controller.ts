@@ -1,6 +1,8 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { WorkflowService } from 'nestjs-pg-workflows';
 import { GreetingWorkflow } from './greeting.workflow.js';
+// `nest generate` has made it.
+import { OrderWorkflow } from './order/order.workflow.js';
 
 @Controller('greetings')
 export class GreetingController {
@@ -9,6 +11,12 @@ export class GreetingController {
   @Post()
   async start(@Body() body: { name: string }) {
     const run = await this.workflows.start(GreetingWorkflow, { args: { name: body.name, since: new Date(0) } });
+    return { id: run.id };
+  }
+
+  @Post('orders')
+  async order(@Body() body: { name: string }) {
+    const run = await this.workflows.start(OrderWorkflow, { args: { title: body.name } });
     return { id: run.id };
   }
 

@@ -1,12 +1,12 @@
 import { Test } from '@nestjs/testing';
 import { WorkflowService } from 'nestjs-pg-workflows';
-import { GreetingModule } from './greeting.module.js';
+import { AppModule } from './app.module.js';
 import { GreetingWorkflow, Letterbox } from './greeting.workflow.js';
 
 // Run by the fresh application's own test runner: Jest or Vitest, by what its template has.
-describe('GreetingModule', () => {
+describe('AppModule', () => {
   it('DATA-11 runs a two-step workflow to its end', async () => {
-    const moduleRef = await Test.createTestingModule({ imports: [GreetingModule] }).compile();
+    const moduleRef = await Test.createTestingModule({ imports: [AppModule] }).compile();
     await moduleRef.init();
     try {
       const workflows = moduleRef.get(WorkflowService);

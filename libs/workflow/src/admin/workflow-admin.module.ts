@@ -31,12 +31,15 @@ import { mountedAt } from './mount.js';
 
 /** Makes what `WorkflowAdminModule.forRootAsync()` cannot be told beforehand. */
 export interface WorkflowAdminOptionsFactory {
+  /** Asked once, as the application boots. */
   createWorkflowAdminOptions(): WorkflowAdminCallbacks | Promise<WorkflowAdminCallbacks>;
 }
 
 /** Options of `WorkflowAdminModule.forRootAsync()`: routes and guards are known before the factory runs, what it is asked afterwards. */
 export interface WorkflowAdminAsyncOptions extends WorkflowAdminRoutes, LateOptions<WorkflowAdminCallbacks> {
+  /** A class that makes it: a provider of its own is made of the class. */
   useClass?: Type<WorkflowAdminOptionsFactory>;
+  /** A provider that makes it. */
   useExisting?: Type<WorkflowAdminOptionsFactory>;
 }
 
@@ -59,7 +62,12 @@ const CALLBACKS = Symbol('WORKFLOW_ADMIN_CALLBACKS');
  */
 @Module({})
 export class WorkflowAdminModule {
-  /** @throws {WorkflowConfigurationError} for an option that cannot be right, and without guards */
+  /**
+   * The module with its options, for `imports`, once.
+   *
+   * @param options routes, guards, and what the application is asked
+   * @throws {WorkflowConfigurationError} for an option that cannot be right, and without guards
+   */
   static forRoot(options: WorkflowAdminOptions): DynamicModule {
     assertAdminOptions(options ?? {}, ADMIN_KEYS);
     const callbacks = adminCallbacksOf(options ?? {});
@@ -68,7 +76,11 @@ export class WorkflowAdminModule {
     ]);
   }
 
-  /** As `forRoot`, with `actor`, `can`, `subjectUrl` and `allowedOrigins` from other providers. */
+  /**
+   * As `forRoot`, with `actor`, `can`, `subjectUrl` and `allowedOrigins` from other providers.
+   *
+   * @param options routes and guards, and how to make the rest
+   */
   static forRootAsync(options: WorkflowAdminAsyncOptions): DynamicModule {
     assertAdminOptions(options, [...ROUTE_KEYS, ...LATE_KEYS]);
     const late = lateProviders<WorkflowAdminCallbacks>(ADMIN, CALLBACKS, options, {

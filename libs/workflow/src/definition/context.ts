@@ -34,6 +34,7 @@ export abstract class StepContext<Subject = any, Args = any, Signal = any> {
   abstract readonly workflowId: string;
   /** The name of the run's class, as the tables store it. */
   abstract readonly workflowName: string;
+  /** The step's name: its method's, unless an option says otherwise. */
   abstract readonly stepName: string;
   /** 1 for the step's first attempt in this run. */
   abstract readonly attempt: number;
@@ -66,11 +67,16 @@ export abstract class StepContext<Subject = any, Args = any, Signal = any> {
   /**
    * Values to keep on the attempt, written with its completion. Several calls merge, later keys win.
    *
+   * @param values by name: what can be stored, see the guide's "What can be stored"
    * @throws {PayloadTooLargeError | UnserializableValueError}
    */
   abstract output(values: Record<string, unknown>): void;
 
-  /** The output of the step's latest completed attempt; null if there is none. */
+  /**
+   * The output of the step's latest completed attempt; null if there is none.
+   *
+   * @param step its name
+   */
   abstract outputOf<Values extends object = Record<string, any>>(step: string): Promise<Values | null>;
 
   /** The outputs of all completed steps, by step. */
@@ -83,7 +89,11 @@ export abstract class StepContext<Subject = any, Args = any, Signal = any> {
   abstract pause(): never;
   /** Ends the run as cancelled. */
   abstract cancel(): never;
-  /** Ends this attempt and schedules the next one, after `wait` (default: at once). */
+  /**
+   * Ends this attempt and schedules the next one, after `wait` (default: at once).
+   *
+   * @param options `wait`: until the next attempt
+   */
   abstract reattempt(options?: { wait?: Duration }): never;
   /** Passes over this step: the run goes on with the next one. */
   abstract skip(): never;
@@ -104,7 +114,9 @@ declare const ARGS: unique symbol;
  * ```
  */
 export abstract class WorkflowOf<Subject = null, Args = Record<string, never>> {
+  /** @internal */
   declare protected readonly [SUBJECT]: Subject;
+  /** @internal */
   declare protected readonly [ARGS]: Args;
 }
 
@@ -127,7 +139,12 @@ export type Ctx<W, Signal = null> = StepContext<SubjectOf<W>, ArgsOf<W>, Signal>
 
 /** Runs the members of a fan-out: a provider with `@WorkflowJob()`. */
 export interface JobHandler<Args = any> {
-  /** May run more than once. A throw is retried, and dead-lettered after `maxAttempts`. Its return value is ignored. */
+  /**
+   * May run more than once. A throw is retried, and dead-lettered after `maxAttempts`. Its return value is ignored.
+   *
+   * @param args what the batch was given
+   * @param job the member's id and try, and its run
+   */
   perform(args: Args, job: JobContext): unknown;
 }
 
@@ -136,16 +153,27 @@ export abstract class FanOutBatch {
   /**
    * Adds a member: one execution of the handler.
    *
+   * @param handler a class with `@WorkflowJob`, a provider of some module
+   * @param args stored with the member: plain data, or what a step's arguments may be
    * @param options what is absent comes from the handler's `@WorkflowJob`
    * @throws {WorkflowDefinitionError} for an option that cannot be right, or after the body returned
    */
   abstract add<Args>(handler: new (...deps: any[]) => JobHandler<Args>, args: Args, options?: FanOutJobOptions): void;
 
-  /** @deprecated The workflow owns the batch's end: write what follows as the next step. Throws `WorkflowDefinitionError`. */
+  /**
+   * @deprecated The workflow owns the batch's end: write what follows as the next step. Throws `WorkflowDefinitionError`.
+   * @param unavailable nothing fits
+   */
   abstract onComplete(unavailable: never): never;
-  /** @deprecated The workflow owns the batch's end: write what follows as the next step. Throws `WorkflowDefinitionError`. */
+  /**
+   * @deprecated The workflow owns the batch's end: write what follows as the next step. Throws `WorkflowDefinitionError`.
+   * @param unavailable nothing fits
+   */
   abstract onSuccess(unavailable: never): never;
-  /** @deprecated The workflow owns the batch's end: see `onBatchFailure`. Throws `WorkflowDefinitionError`. */
+  /**
+   * @deprecated The workflow owns the batch's end: see `onBatchFailure`. Throws `WorkflowDefinitionError`.
+   * @param unavailable nothing fits
+   */
   abstract onFailure(unavailable: never): never;
 }
 

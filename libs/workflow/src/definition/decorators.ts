@@ -20,6 +20,7 @@ export type MethodDecoratorOf<Method> = <T extends Method>(
 /**
  * Makes a provider a workflow. The whole class is checked here, parents included.
  *
+ * @param options what the class says of all its steps
  * @throws {WorkflowDefinitionError} as the class loads, naming class, step, option, value and what is allowed
  * @example
  * ```ts
@@ -40,6 +41,7 @@ export function Workflow(options: WorkflowOptions = {}): (target: AnyClass) => v
  * A `waitFor` that carries the type of its payload (`defineSignal`, `matcher`) is held to the method's `Ctx<this, typeof Signal>`;
  * a bare name is not.
  *
+ * @param options when and how the step runs
  * @example
  * ```ts
  * @Step({ wait: '7 days', skipIf: 'alreadyReviewed' })
@@ -62,6 +64,7 @@ export function Step<Signal extends WaitFor | null = null>(
  * After a `cancel` of the run, or a `skip` of the step, jobs not yet run still run: one that should not asks
  * `await job.runStatus()`.
  *
+ * @param options when and how it runs, and what its members' failures come to
  * @example
  * ```ts
  * @FanOut({ onBatchFailure: 'pause' })
@@ -83,6 +86,7 @@ export function FanOut(
 /**
  * A gravestone, where a step used to be: runs still on it pass over it, new runs never meet it.
  *
+ * @param none there are no options
  * @example
  * ```ts
  * @RemovedStep() reminder?: never;
@@ -100,6 +104,7 @@ export function RemovedStep(...none: []): (target: object, key: string | symbol)
  * Asked before every step, under the run's lock; truthy ends the run as cancelled. Several are asked in the order in which
  * they stand, a parent's first.
  *
+ * @param none there are no options
  * @example
  * ```ts
  * @CancelIf()
@@ -142,6 +147,7 @@ export function OnException(matching?: unknown): MethodDecoratorOf<(...args: any
 /**
  * Makes a provider a handler of fan-out jobs.
  *
+ * @param options queue, tries and pauses of its members
  * @throws {WorkflowDefinitionError} for an option that cannot be right, or a class without `perform`
  * @example
  * ```ts
@@ -160,6 +166,7 @@ export function WorkflowJob(options: WorkflowJobOptions = {}): (target: AnyClass
 /**
  * Makes a provider load the subjects of a type that is no entity of the DataSource.
  *
+ * @param type the class of the subjects
  * @throws {WorkflowDefinitionError} for a type that is no class, or a class without `load`
  * @example
  * ```ts

@@ -3,7 +3,9 @@ import { ALLOWED_NAMES, isName } from './name.js';
 
 /** A signal as a step or a matcher sees it. */
 export interface ReceivedSignal<Payload = any> {
+  /** What it was sent as. */
   readonly name: string;
+  /** What it was sent with, read back from its row. */
   readonly payload: Payload;
 }
 
@@ -18,11 +20,17 @@ export interface ReceivedSignal<Payload = any> {
 export interface SignalMatcher<Payload = any> {
   /** What events and pages call it. Without one they show its class's name. */
   readonly name?: string;
+  /**
+   * Whether a step waits for this signal. A promise is refused with `WorkflowDefinitionError`.
+   *
+   * @param signal one that was sent to the run
+   */
   matches(signal: ReceivedSignal<Payload>): boolean;
 }
 
 /** What `defineSignal` returns: a signal's name with the type of its payload. */
 export interface SignalDefinition<Payload = any> extends SignalMatcher<Payload> {
+  /** What it is sent as. */
   readonly name: string;
   /** The class-validator DTO that payloads are checked against before they are stored; null: not checked. */
   readonly payload: (new () => Payload) | null;
@@ -69,6 +77,8 @@ export function nameAlone(waitFor: SignalMatcher): string | null {
 /**
  * Waits for a signal of that name whose payload the function accepts.
  *
+ * @param name as for `defineSignal`
+ * @param accepts asked of the payload, under the run's lock: fast, synchronous, without side effects
  * @throws {WorkflowDefinitionError} when the name cannot be one or `accepts` is no function
  * @example
  * ```ts

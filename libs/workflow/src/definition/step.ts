@@ -22,6 +22,9 @@ export type FanOutBody<Subject = any, Args = any> = (
  *
  * Options are checked with the class: `WorkflowDefinitionError` names class, step and option.
  *
+ * @param name what the tables store; renaming it strands runs under way
+ * @param body what the step does; `this` is the workflow
+ * @param options when and how it runs
  * @example
  * ```ts
  * steps: [
@@ -37,12 +40,22 @@ export function step<Subject = any, Args = any, Signal extends WaitFor | null = 
   body: StepBody<Subject, Args, Signal>,
   options?: StepOptions<Signal>,
 ): StepDeclaration;
-/** An anonymous step: `step_1`, `step_2`, … counting anonymous steps only. */
+/**
+ * An anonymous step: `step_1`, `step_2`, … counting anonymous steps only.
+ *
+ * @param body what the step does; `this` is the workflow
+ * @param options when and how it runs
+ */
 export function step<Subject = any, Args = any, Signal extends WaitFor | null = null>(
   body: StepBody<Subject, Args, Signal>,
   options?: StepOptions<Signal>,
 ): StepDeclaration;
-/** A step that runs the method of that name. */
+/**
+ * A step that runs the method of that name.
+ *
+ * @param name the method's, and what the tables store
+ * @param options when and how it runs
+ */
 export function step(name: string, options?: StepOptions): StepDeclaration;
 export function step(...args: unknown[]): StepDeclaration {
   if (typeof args[0] === 'function') return declared('step', undefined, args);
@@ -52,6 +65,9 @@ export function step(...args: unknown[]): StepDeclaration {
 /**
  * A fan-out for `@Workflow({ steps: [...] })`; without a function it runs the method of that name.
  *
+ * @param name what the tables store; renaming it strands runs under way
+ * @param body adds the members to its batch; `this` is the workflow
+ * @param options when and how it runs, and what its members' failures come to
  * @example
  * ```ts
  * fanOut('notify', (ctx, batch) => batch.add(NotifyVendor, { vendorId }), { onBatchFailure: 'skip' })
@@ -70,6 +86,7 @@ export function fanOut(name: unknown, ...rest: unknown[]): StepDeclaration {
 /**
  * A gravestone, where a step used to be: runs still on it pass over it, new runs never meet it.
  *
+ * @param name the one it had
  * @example
  * ```ts
  * steps: [step('welcome', …), removedStep('reminder'), step('survey', …)]

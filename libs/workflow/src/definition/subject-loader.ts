@@ -3,9 +3,17 @@ import { badOption, classLabel, definitionError } from './definition-error.js';
 
 /** A provider with `@SubjectLoader(Type)`: loads subjects that are no entities of the DataSource. */
 export interface LoadsSubject<Subject> {
-  /** The subject of that id, or null when it is gone. Asked for every attempt. */
+  /**
+   * The subject of that id, or null when it is gone. Asked for every attempt.
+   *
+   * @param id what `idOf` gave
+   */
   load(id: string): Promise<Subject | null>;
-  /** The id to store. Default: the subject's `id`. */
+  /**
+   * The id to store. Default: the subject's `id`.
+   *
+   * @param subject what `start` or a signal was given
+   */
   idOf?(subject: Subject): string;
 }
 

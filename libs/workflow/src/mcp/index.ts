@@ -1,3 +1,9 @@
+/**
+ * An MCP server beside the REST API, for agents.
+ *
+ * @module nestjs-pg-workflows/mcp
+ */
+
 export {
   WorkflowMcpModule,
   type WorkflowMcpAsyncOptions,

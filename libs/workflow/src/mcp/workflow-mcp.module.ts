@@ -30,12 +30,15 @@ import { writeTools } from './write.tools.js';
 
 /** Makes what `WorkflowMcpModule.forRootAsync()` cannot be told beforehand. */
 export interface WorkflowMcpOptionsFactory {
+  /** Asked once, as the application boots. */
   createWorkflowMcpOptions(): WorkflowMcpSettings | Promise<WorkflowMcpSettings>;
 }
 
 /** Options of `WorkflowMcpModule.forRootAsync()`: route and guards are known before the factory runs, the token and the rest come from it. */
 export interface WorkflowMcpAsyncOptions extends WorkflowMcpRoutes, LateOptions<WorkflowMcpSettings> {
+  /** A class that makes it: a provider of its own is made of the class. */
   useClass?: Type<WorkflowMcpOptionsFactory>;
+  /** A provider that makes it. */
   useExisting?: Type<WorkflowMcpOptionsFactory>;
 }
 
@@ -52,7 +55,12 @@ const SETTINGS = Symbol('WORKFLOW_MCP_SETTINGS');
  */
 @Module({})
 export class WorkflowMcpModule {
-  /** @throws {WorkflowConfigurationError} for an option that cannot be right, without token and guards, and without the SDK */
+  /**
+   * The module with its options, for `imports`, once.
+   *
+   * @param options route, token or guards, and what agents may do
+   * @throws {WorkflowConfigurationError} for an option that cannot be right, without token and guards, and without the SDK
+   */
   static forRoot(options: WorkflowMcpOptions): DynamicModule {
     assertMcpOptions(options ?? {}, [...MCP_ROUTE_KEYS, ...MCP_SETTING_KEYS]);
     const mount = mcpRoutesOf(options ?? {});
@@ -61,7 +69,11 @@ export class WorkflowMcpModule {
     return moduleOf(mount, [{ provide: McpSettings, useValue: settings }]);
   }
 
-  /** As `forRoot`, with all but route and guards from other providers. */
+  /**
+   * As `forRoot`, with all but route and guards from other providers.
+   *
+   * @param options route and guards, and how to make the rest
+   */
   static forRootAsync(options: WorkflowMcpAsyncOptions): DynamicModule {
     assertMcpOptions(options, [...MCP_ROUTE_KEYS, ...LATE_KEYS]);
     const late = lateProviders<WorkflowMcpSettings>(MCP, SETTINGS, options, {

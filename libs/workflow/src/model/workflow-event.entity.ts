@@ -5,9 +5,11 @@ import type { EventName } from './states.js';
 /** One line of a run's audit trail. Append-only: nothing but retention removes it. */
 @Entity({ name: 'workflow_events', synchronize: false })
 export class WorkflowEvent {
+  /** Ascending in the order of storing. */
   @PrimaryColumn({ type: 'bigint', transformer: identityAsText })
   id!: string;
 
+  /** The run it belongs to. */
   @Column({ name: 'workflow_id', type: 'uuid' })
   workflowId!: string;
 
@@ -15,6 +17,7 @@ export class WorkflowEvent {
   @Column({ name: 'step_id', type: 'bigint', nullable: true, transformer: identityAsText })
   stepId!: string | null;
 
+  /** What happened. */
   @Column({ type: 'text' })
   name!: EventName;
 
@@ -22,12 +25,15 @@ export class WorkflowEvent {
   @Column({ type: 'varchar', length: 255 })
   actor!: string;
 
+  /** Why, in the words of who did it. */
   @Column({ type: 'text', nullable: true })
   reason!: string | null;
 
+  /** What else there is to say, by the kind of event. */
   @Column({ type: 'json', nullable: true })
   details!: Record<string, unknown> | null;
 
+  /** When it was stored. */
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 }

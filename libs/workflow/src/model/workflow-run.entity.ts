@@ -12,9 +12,11 @@ export class WorkflowRun {
   @Column({ name: 'workflow_class', type: 'varchar', length: 255 })
   workflowClass!: string;
 
+  /** The type of what it is about: its entity's name, or its class's; null: it is about nothing. */
   @Column({ name: 'subject_type', type: 'varchar', length: 255, nullable: true })
   subjectType!: string | null;
 
+  /** The id of what it is about, as text. */
   @Column({ name: 'subject_id', type: 'varchar', length: 255, nullable: true })
   subjectId!: string | null;
 
@@ -22,6 +24,7 @@ export class WorkflowRun {
   @Column({ name: 'arguments', type: 'json' })
   arguments!: unknown;
 
+  /** Where it stands. */
   @Column({ type: 'text' })
   status!: RunStatus;
 
@@ -29,6 +32,7 @@ export class WorkflowRun {
   @Column({ name: 'current_step', type: 'varchar', length: 255 })
   currentStep!: string;
 
+  /** The key it was started under: a second start of its class with it finds this run. */
   @Column({ name: 'idempotency_key', type: 'varchar', length: 255, nullable: true })
   idempotencyKey!: string | null;
 
@@ -40,15 +44,19 @@ export class WorkflowRun {
   @Column({ name: 'rerun_of', type: 'uuid', nullable: true })
   rerunOf!: string | null;
 
+  /** When it was started. */
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 
+  /** When its row last changed. */
   @Column({ name: 'updated_at', type: 'timestamptz' })
   updatedAt!: Date;
 
+  /** When it was paused; null: it is not. */
   @Column({ name: 'paused_at', type: 'timestamptz', nullable: true })
   pausedAt!: Date | null;
 
+  /** When it finished or was cancelled; null: it is ongoing. */
   @Column({ name: 'ended_at', type: 'timestamptz', nullable: true })
   endedAt!: Date | null;
 }

@@ -8,9 +8,11 @@ import type { StepOutcome, StepStatus } from './states.js';
  */
 @Entity({ name: 'workflow_steps', synchronize: false })
 export class WorkflowStep {
+  /** Ascending in the order of storing. */
   @PrimaryColumn({ type: 'bigint', transformer: identityAsText })
   id!: string;
 
+  /** The run it belongs to. */
   @Column({ name: 'workflow_id', type: 'uuid' })
   workflowId!: string;
 
@@ -18,6 +20,7 @@ export class WorkflowStep {
   @Column({ type: 'varchar', length: 255 })
   handler!: string;
 
+  /** The step it is an attempt of; for a member, its fan-out's. */
   @Column({ name: 'step_name', type: 'varchar', length: 255 })
   stepName!: string;
 
@@ -33,6 +36,7 @@ export class WorkflowStep {
   @Column({ name: 'parent_step_id', type: 'bigint', nullable: true, transformer: identityAsText })
   parentStepId!: string | null;
 
+  /** Where it stands. */
   @Column({ type: 'text' })
   status!: StepStatus;
 
@@ -40,6 +44,7 @@ export class WorkflowStep {
   @Column({ type: 'text', nullable: true })
   outcome!: StepOutcome | null;
 
+  /** The queue it is claimed from. */
   @Column({ type: 'varchar', length: 255 })
   queue!: string;
 
@@ -55,9 +60,11 @@ export class WorkflowStep {
   @Column({ name: 'available_at', type: 'timestamptz', nullable: true })
   availableAt!: Date | null;
 
+  /** When its body began; null: it did not. */
   @Column({ name: 'started_at', type: 'timestamptz', nullable: true })
   startedAt!: Date | null;
 
+  /** When it ended; null: it is open. */
   @Column({ name: 'finished_at', type: 'timestamptz', nullable: true })
   finishedAt!: Date | null;
 
@@ -73,6 +80,7 @@ export class WorkflowStep {
   @Column({ type: 'text', nullable: true })
   worker!: string | null;
 
+  /** The revision of the application that ran it. */
   @Column({ name: 'app_revision', type: 'text', nullable: true })
   appRevision!: string | null;
 
@@ -84,6 +92,7 @@ export class WorkflowStep {
   @Column({ name: 'wait_for', type: 'text', nullable: true })
   waitFor!: string | null;
 
+  /** When it parked on its signal or its batch; null: it never did. */
   @Column({ name: 'waiting_since', type: 'timestamptz', nullable: true })
   waitingSince!: Date | null;
 
@@ -103,6 +112,7 @@ export class WorkflowStep {
   @Column({ name: 'batch_size', type: 'integer', nullable: true })
   batchSize!: number | null;
 
+  /** The name of a member's job; null: it is no member. */
   @Column({ name: 'job_name', type: 'varchar', length: 255, nullable: true })
   jobName!: string | null;
 
@@ -118,18 +128,30 @@ export class WorkflowStep {
   @Column({ type: 'json', nullable: true })
   output!: unknown;
 
+  /** The class of what it failed with; null: it did not. */
   @Column({ name: 'error_class', type: 'text', nullable: true })
   errorClass!: string | null;
 
+  /** The message of that error. */
   @Column({ name: 'error_message', type: 'text', nullable: true })
   errorMessage!: string | null;
 
+  /** The application's own frames, one a line. */
   @Column({ name: 'error_backtrace', type: 'text', nullable: true })
   errorBacktrace!: string | null;
 
+  /** Its `cause`, that one's cause, and so on, twenty at most; the errors of an `AggregateError` too. */
   @Column({ name: 'error_causes', type: 'json', nullable: true })
-  errorCauses!: { class: string; message: string }[] | null;
+  errorCauses!:
+    | {
+        /** The cause's class. */
+        class: string;
+        /** Its message. */
+        message: string;
+      }[]
+    | null;
 
+  /** When the row was stored. */
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 }

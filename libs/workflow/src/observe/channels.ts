@@ -14,7 +14,9 @@ import { workflowLogger } from './log.js';
 
 /** The run that a message is about. */
 export interface AboutRun {
+  /** The name of the run's class. */
   readonly workflowClass: string;
+  /** The run's id, a UUID. */
   readonly workflowId: string;
 }
 
@@ -26,7 +28,9 @@ export interface WorkflowStartedMessage extends AboutRun {
 
 /** A message on `workflow.step`: an attempt ended. Members of a fan-out are no attempts of their own. */
 export interface WorkflowStepMessage extends AboutRun {
+  /** The step's name. */
   readonly stepName: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
   /** What its end did to the run; `cancelled` too for one that `resumeAt` passed over. */
   readonly outcome: StepOutcome;
@@ -34,6 +38,7 @@ export interface WorkflowStepMessage extends AboutRun {
   readonly errorClass: string | null;
   /** Milliseconds from its start to its end; null: its body never began. */
   readonly durationMs: number | null;
+  /** By the database's clock. */
   readonly endedAt: Date;
 }
 
@@ -53,6 +58,7 @@ export interface WorkflowPausedMessage extends AboutRun {
 
 /** A message on `workflow.signal`: a signal was delivered. */
 export interface WorkflowSignalMessage extends AboutRun {
+  /** What it was sent as. */
   readonly signal: string;
   /** `claimed`: it woke its step; `pending`: it is kept. */
   readonly status: 'pending' | 'claimed' | 'consumed';
@@ -62,10 +68,13 @@ export interface WorkflowSignalMessage extends AboutRun {
 
 /** A message on `workflow.wait_timed_out`: a wait's deadline passed, and this was done. */
 export interface WaitTimedOutMessage extends AboutRun {
+  /** The step that waited. */
   readonly stepName: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
   /** The signal that did not come, in words. */
   readonly waitFor: string | null;
+  /** What `onTimeout` said, and was done. */
   readonly action: TimeoutAction;
   /** The deadline that was missed; null when a test let a wait without one expire. */
   readonly timeoutAt: Date | null;
@@ -76,8 +85,11 @@ export type StallDetection = 'lease' | 'sweep';
 
 /** A message on `workflow.stall_detected`: an attempt's worker was lost, or its body took longer than allowed. */
 export interface StallDetectedMessage extends AboutRun {
+  /** The step's name. */
   readonly stepName: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
+  /** How it was found. */
   readonly detection: StallDetection;
   /** What `stallAction` did to the run. */
   readonly outcome: StepOutcome;
@@ -87,25 +99,37 @@ export interface StallDetectedMessage extends AboutRun {
 
 /** A message on `workflow.gauge`: a number as it is now, the same in every process. */
 export interface WorkflowGaugeMessage {
+  /** The metric's name. */
   readonly name: 'workflows' | 'workflows_stuck' | 'workflow_queue_depth' | 'workflow_queue_oldest_due_seconds';
   /** As on the metric: `{ workflow_class, status }`, `{ workflow_class, reason }` or `{ queue }`. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Seconds where the name says so, else a count. */
   readonly value: number;
 }
 
 /** The channels and what is told on them. */
 export interface WorkflowMessages {
+  /** A run was started. */
   readonly 'workflow.started': WorkflowStartedMessage;
+  /** An attempt ended. */
   readonly 'workflow.step': WorkflowStepMessage;
+  /** A run has done its last step. */
   readonly 'workflow.finished': WorkflowFinishedMessage;
+  /** A run was paused: by a policy, its body, a stall, or from outside. */
   readonly 'workflow.paused': WorkflowPausedMessage;
+  /** A run was cancelled. */
   readonly 'workflow.cancelled': WorkflowCancelledMessage;
+  /** An attempt lost its worker, or took longer than allowed. */
   readonly 'workflow.stall_detected': StallDetectedMessage;
+  /** A signal was delivered. */
   readonly 'workflow.signal': WorkflowSignalMessage;
+  /** A wait's deadline passed. */
   readonly 'workflow.wait_timed_out': WaitTimedOutMessage;
+  /** A gauge was read. */
   readonly 'workflow.gauge': WorkflowGaugeMessage;
 }
 
+/** The name of a channel. */
 export type WorkflowChannel = keyof WorkflowMessages;
 
 // Held here, so that they live as long as the process: a channel that nobody refers to is collected, subscribers and all.
@@ -126,6 +150,8 @@ const logger = workflowLogger;
 /**
  * `diagnostics_channel.subscribe`, with the message's type.
  *
+ * @param name the channel
+ * @param listener called synchronously, once what happened has committed
  * @returns the function that ends it
  * @example
  * ```ts

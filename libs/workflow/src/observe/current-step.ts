@@ -2,9 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The step whose body (or guard, or policy) the present code runs in. */
 export interface CurrentStep {
+  /** The run's id, a UUID. */
   readonly workflowId: string;
+  /** The name of the run's class. */
   readonly workflowName: string;
+  /** The step's name. */
   readonly stepName: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
 }
 

@@ -4,9 +4,13 @@ import { workflowLogger } from './log.js';
 
 /** Where an error came from. */
 export interface ErrorContext {
+  /** The name of the run's class. */
   readonly workflowClass: string;
+  /** The run's id, a UUID. */
   readonly workflowId: string;
+  /** The step's name. */
   readonly stepName: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
   /** What the attempt's end did to its run. */
   readonly outcome: StepOutcome;
@@ -21,6 +25,12 @@ export interface ErrorContext {
  * ```
  */
 export interface ErrorReporter {
+  /**
+   * Told once the attempt's end has committed. A promise is waited for, but for no longer than a moment.
+   *
+   * @param error what was thrown
+   * @param context the attempt it ended
+   */
   report(error: unknown, context: ErrorContext): void | Promise<void>;
 }
 

@@ -5,15 +5,18 @@ import { currentStep, type CurrentStep } from './current-step.js';
 export interface StepLogFields {
   /** The run's id. */
   readonly workflow: string;
+  /** The name of the run's class. */
   readonly workflow_class: string;
+  /** The step's name. */
   readonly step: string;
+  /** 1 for its first attempt in the run. */
   readonly attempt: number;
 }
 
 /**
  * The step that the present code runs in, as fields for a structured log; outside a step none.
  *
- * @example pino (nestjs-pino takes the same options under `pinoHttp`)
+ * @example pino; nestjs-pino takes the same options under pinoHttp
  * ```ts
  * pino({ mixin: stepLogFields });
  * ```
@@ -46,6 +49,11 @@ function inStep(message: unknown, step: CurrentStep | undefined = currentStep())
  * ```
  */
 export class StepLogger implements LoggerService {
+  /**
+   * A logger that has its lines written by another one, the application's.
+   *
+   * @param inner writes the lines
+   */
   constructor(private readonly inner: LoggerService) {}
 
   log(message: any, ...optional: any[]): void {

@@ -31,15 +31,52 @@ export interface OpenTelemetryOptions {
   /** Default true. */
   traces?: boolean;
   /** Default: the global one. */
-  meterProvider?: { getMeter(name: string, version?: string): object };
+  meterProvider?: {
+    /**
+     * The meter of a library.
+     *
+     * @param name this package's
+     * @param version this package's
+     */
+    getMeter(name: string, version?: string): object;
+  };
   /** Default: the global one. */
-  tracerProvider?: { getTracer(name: string, version?: string): object };
+  tracerProvider?: {
+    /**
+     * The tracer of a library.
+     *
+     * @param name this package's
+     * @param version this package's
+     */
+    getTracer(name: string, version?: string): object;
+  };
 }
 
 /** What is used of a StatsD client; that of `hot-shots` has it. */
 export interface StatsDClient {
+  /**
+   * Adds to a counter.
+   *
+   * @param name of the metric
+   * @param value how much to add
+   * @param tags its labels
+   */
   increment(name: string, value: number, tags: Record<string, string>): unknown;
+  /**
+   * Records a duration, in milliseconds.
+   *
+   * @param name of the metric
+   * @param milliseconds the duration
+   * @param tags its labels
+   */
   timing(name: string, milliseconds: number, tags: Record<string, string>): unknown;
+  /**
+   * Sets a gauge.
+   *
+   * @param name of the metric
+   * @param value what it is now
+   * @param tags its labels
+   */
   gauge(name: string, value: number, tags: Record<string, string>): unknown;
 }
 

@@ -7,13 +7,21 @@ export type AdminAction = 'read' | Verb;
 
 /** The run that somebody wants to see or act on, as `can` is told of it. */
 export interface AdminRun {
+  /** The run's id, a UUID. */
   readonly id: string;
   /** The name of its class. */
   readonly class: string;
+  /** Where it stands. */
   readonly status: RunStatus;
   /** The step it stands on. */
   readonly step: string;
-  readonly subject: { readonly type: string; readonly id: string } | null;
+  /** What it is about; null when it is about nothing. */
+  readonly subject: {
+    /** Its entity's name, or its class's. */
+    readonly type: string;
+    /** Its id, as text. */
+    readonly id: string;
+  } | null;
 }
 
 /** What the application is asked about whoever asks. The request is the platform's: Express's or Fastify's. */

@@ -83,9 +83,13 @@ function isGuard(value: unknown): boolean {
 
 /** How a module's `forRootAsync` is told what its routes need not be known for. */
 export interface LateOptions<Made> {
+  /** Tokens of the providers that `useFactory` is called with. */
   inject?: FactoryProvider['inject'];
+  /** Makes it, once, as the application boots. */
   useFactory?: (...args: any[]) => Made | Promise<Made>;
+  /** A class that makes it: a provider of its own is made of the class. */
   useClass?: Type;
+  /** A provider that makes it. */
   useExisting?: Type;
 }
 

@@ -54,6 +54,7 @@ export class WorkflowHandle {
     return this.#row.workflow_class;
   }
 
+  /** Where it stood when it was last read or acted on. */
   get status(): RunStatus {
     return this.#row.status;
   }
@@ -64,7 +65,12 @@ export class WorkflowHandle {
   }
 
   /** The subject's type and id, as stored. */
-  get subject(): { readonly type: string; readonly id: string } | null {
+  get subject(): {
+    /** Its entity's name, or its class's. */
+    readonly type: string;
+    /** Its id, as text. */
+    readonly id: string;
+  } | null {
     const { subject_type: type, subject_id: id } = this.#row;
     return type === null || id === null ? null : { type, id };
   }
@@ -87,6 +93,7 @@ export class WorkflowHandle {
   /**
    * Nothing more is claimed; a body at work goes on and its outcome is recorded.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {InvalidTransitionError} unless ready, performing or waiting
    */
   async pause(options?: VerbOptions): Promise<this> {
@@ -96,6 +103,7 @@ export class WorkflowHandle {
   /**
    * Goes on: a failed step is tried again, an ended one is followed by the next, an open one goes on as it is.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {NotPausedError} unless paused
    */
   async resume(options?: VerbOptions): Promise<this> {
@@ -105,6 +113,8 @@ export class WorkflowHandle {
   /**
    * Runs the named step next, even if it had completed, and the steps after it again.
    *
+   * @param step the name of a step of its class
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {NotPausedError} unless paused
    * @throws {StepNotDefinedError} when the class has no such step, or a gravestone there
    */
@@ -115,6 +125,7 @@ export class WorkflowHandle {
   /**
    * The scheduled step is due now.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {InvalidTransitionError} unless ready
    */
   async runNow(options?: VerbOptions): Promise<this> {
@@ -124,6 +135,8 @@ export class WorkflowHandle {
   /**
    * The scheduled step is due at `date`, earlier or later than before.
    *
+   * @param date when the step is due
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {InvalidTransitionError} unless ready
    */
   async reschedule(date: Date, options?: VerbOptions): Promise<this> {
@@ -133,6 +146,7 @@ export class WorkflowHandle {
   /**
    * Ends the run. A body at work is asked to stop (its `abortSignal`), and its outcome is ignored.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {InvalidTransitionError} when it has ended
    */
   async cancel(options?: VerbOptions): Promise<this> {
@@ -142,6 +156,7 @@ export class WorkflowHandle {
   /**
    * Passes over the step that the run waits at.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @throws {InvalidTransitionError} unless waiting
    */
   async skip(options?: VerbOptions): Promise<this> {
@@ -151,6 +166,9 @@ export class WorkflowHandle {
   /**
    * Sends the run a signal. A step that waits for it is woken; otherwise it is kept for a step to come.
    *
+   * @param signal its name, or what `defineSignal` made
+   * @param payload stored with it; default `{}`
+   * @param options key, actor, reason and transaction
    * @returns the stored signal; `duplicateDelivery` when one with this key was stored before
    * @throws {NotOngoingError} when the run has ended
    * @throws {PayloadTooLargeError | UnserializableValueError | PayloadValidationError} before anything is written
@@ -173,6 +191,7 @@ export class WorkflowHandle {
   /**
    * Starts a new run with the same subject and arguments. This one stays as it is.
    *
+   * @param options actor and reason for the audit trail, the transaction to act in, how long to wait for the run's lock
    * @returns the new run
    * @throws {InvalidTransitionError} unless finished or cancelled
    * @throws {AlreadyRunningError} when the subject has an ongoing run
@@ -181,23 +200,39 @@ export class WorkflowHandle {
     return this.#access.rerun(this.id, this.withManager('rerun', options));
   }
 
-  /** Reads the run as it is now. */
+  /**
+   * Reads the run as it is now.
+   *
+   * @param options the transaction to read through
+   */
   async reload(options?: ReadOptions): Promise<this> {
     this.#row = await this.#access.read(this.id, await this.reader('reload', options));
     return this;
   }
 
-  /** Its attempts, oldest first. */
+  /**
+   * Its attempts, oldest first.
+   *
+   * @param options the transaction to read through
+   */
   async steps(options?: ReadOptions): Promise<StepRecord[]> {
     return this.#access.steps(this.id, await this.reader('steps', options));
   }
 
-  /** Its audit trail, in the order in which it was written. */
+  /**
+   * Its audit trail, in the order in which it was written.
+   *
+   * @param options the transaction to read through
+   */
   async events(options?: ReadOptions): Promise<EventRecord[]> {
     return this.#access.events(this.id, await this.reader('events', options));
   }
 
-  /** The signals it was sent, oldest first. */
+  /**
+   * The signals it was sent, oldest first.
+   *
+   * @param options the transaction to read through
+   */
   async signals(options?: ReadOptions): Promise<SignalRecord[]> {
     return this.#access.signals(this.id, await this.reader('signals', options));
   }

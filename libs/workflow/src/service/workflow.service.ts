@@ -68,6 +68,8 @@ export class WorkflowService {
    * Starts a run: writes it, its first step and the first lines of its audit trail in one transaction, `manager`'s or the ambient
    * one when there is one. Its first step runs once that has committed.
    *
+   * @param workflow the class
+   * @param options what it is started with; `manager`: the transaction to join
    * @throws {AlreadyRunningError} when the class has an ongoing run for the subject: `error.run`
    * @throws {PayloadTooLargeError | UnserializableValueError | PayloadValidationError} before anything is written
    * @throws {WorkflowDefinitionError} when the class is not loaded in this process
@@ -87,6 +89,9 @@ export class WorkflowService {
   /**
    * Starts many runs of one class, some hundred a statement: all of them or, when one may not start, none.
    *
+   * @param workflow the class
+   * @param inputs what each run is started with
+   * @param options `manager`: the transaction to join
    * @returns handles in the order of `inputs`
    * @throws what `start` throws; the message names the place in `inputs`
    */
@@ -102,6 +107,8 @@ export class WorkflowService {
   /**
    * The run of this id.
    *
+   * @param id the run's
+   * @param options the transaction to read through
    * @throws {WorkflowNotFoundError}
    */
   async find(id: string, options?: ReadOptions): Promise<WorkflowHandle> {
@@ -111,7 +118,13 @@ export class WorkflowService {
     return new WorkflowHandle(run, this.access, false, joined);
   }
 
-  /** The class's ongoing run for this subject, or null. */
+  /**
+   * The class's ongoing run for this subject, or null.
+   *
+   * @param workflow the class
+   * @param subject what the run is about
+   * @param options the transaction to read through
+   */
   async findOngoing<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
     subject: NonNullable<SubjectOf<W>>,
@@ -133,6 +146,11 @@ export class WorkflowService {
    * Sends a signal to the class's ongoing run for this subject: for a webhook that knows the order, not the run. Where both are at hand,
    * prefer the handle: a delivery that comes again after that run ended and a new one began is a new signal for the new run.
    *
+   * @param workflow the class
+   * @param subject what the run is about
+   * @param signal its name, or what `defineSignal` made
+   * @param payload stored with it; default `{}`
+   * @param given key, actor, reason and transaction; `missing`: what to do when there is no such run, default `'raise'`
    * @returns the stored signal, or null with `missing: 'ignore'` when the subject has no ongoing run
    * @throws {NotOngoingError} when the subject has no ongoing run
    */
@@ -159,7 +177,11 @@ export class WorkflowService {
     );
   }
 
-  /** How many ongoing runs stand on each gravestone of the class. At zero it may be deleted. */
+  /**
+   * How many ongoing runs stand on each gravestone of the class. At zero it may be deleted.
+   *
+   * @param workflow the class
+   */
   async removedStepsInFlight<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
   ): Promise<Record<string, number>> {

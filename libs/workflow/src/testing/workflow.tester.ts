@@ -36,6 +36,7 @@ export class WorkflowTester {
   /**
    * Runs the run's next attempt, whatever its `wait`.
    *
+   * @param run its handle, which is brought up to date
    * @throws {InvalidTransitionError} when the run is not ready; its message says what it is doing
    */
   async performNextStep(run: WorkflowHandle): Promise<WorkflowHandle> {
@@ -47,6 +48,8 @@ export class WorkflowTester {
   /**
    * Runs that step if it is next.
    *
+   * @param run its handle, which is brought up to date
+   * @param step the name of the step that is to be next
    * @throws {InvalidTransitionError} when another step is next, or none: nothing was run
    */
   async runStepInline(run: WorkflowHandle, step: string): Promise<WorkflowHandle> {
@@ -59,6 +62,7 @@ export class WorkflowTester {
   /**
    * Runs step after step until the run is not ready any more: paused, finished or cancelled.
    *
+   * @param run its handle, which is brought up to date
    * @throws {StepWaitingError} when it waits, naming the signal or the batch
    */
   async speedrun(run: WorkflowHandle): Promise<WorkflowHandle> {
@@ -73,6 +77,7 @@ export class WorkflowTester {
   /**
    * Marks every member of the batch that the run waits on as completed, without running it, and ends the step.
    *
+   * @param run its handle, which is brought up to date
    * @throws {InvalidTransitionError} when the run does not wait on a batch
    */
   async completeFanOut(run: WorkflowHandle): Promise<WorkflowHandle> {
@@ -90,7 +95,14 @@ export class WorkflowTester {
     return run.reload();
   }
 
-  /** Signals the run and, when that woke its step, runs it. A signal that wakes nothing stays pending. */
+  /**
+   * Signals the run and, when that woke its step, runs it. A signal that wakes nothing stays pending.
+   *
+   * @param run its handle, which is brought up to date
+   * @param signal its name, or what `defineSignal` made
+   * @param payload stored with it; default `{}`
+   * @param options as for `run.signal`
+   */
   async deliverSignal<Payload>(
     run: WorkflowHandle,
     signal: string | SignalDefinition<Payload>,
@@ -107,6 +119,7 @@ export class WorkflowTester {
   /**
    * Applies the waiting step's `onTimeout` now, whatever its deadline, also without one. Under `notify` the step goes on waiting.
    *
+   * @param run its handle, which is brought up to date
    * @throws {InvalidTransitionError} when the run does not wait for a signal
    */
   async expireWait(run: WorkflowHandle): Promise<WorkflowHandle> {
