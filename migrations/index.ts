@@ -16,4 +16,7 @@ import { NumberWorkflowSchema1764700000000 } from './1764700000000-number-workfl
  * TypeOrmModule.forRoot({ type: 'postgres', autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true });
  * ```
  */
-export const WorkflowMigrations: readonly (new () => MigrationInterface)[] = [CreateWorkflowTables1764500000000, NumberWorkflowSchema1764700000000];
+export const WorkflowMigrations: readonly (new () => MigrationInterface)[] = [
+  CreateWorkflowTables1764500000000,
+  NumberWorkflowSchema1764700000000,
+];
