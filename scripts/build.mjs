@@ -2,12 +2,13 @@
 // Builds the package to libs/workflow/dist (CommonJS, types, source maps, the dashboard) and the demo to apps/demo/dist.
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildDashboard } from './build-dashboard.mjs';
+import { packDocs } from './package-docs.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const library = join(root, 'libs/workflow');
@@ -75,20 +76,9 @@ const dashboard = buildDashboard();
 if (dashboard !== null) cpSync(dashboard, join(library, 'dist/dashboard'), { recursive: true });
 
 copyFileSync(join(root, 'LICENSE'), join(library, 'LICENSE'));
-if (existsSync(join(root, 'README.md'))) {
-  writeFileSync(join(library, 'README.md'), withoutPictures(readFileSync(join(root, 'README.md'), 'utf8')));
-}
+packDocs(root, library);
 
 if (existsSync(join(demo, 'tsconfig.build.json')) && hasSources(join(demo, 'src'))) {
   rmSync(join(demo, 'dist'), { recursive: true, force: true });
   compile('apps/demo/tsconfig.build.json');
-}
-
-/**
- * They are not in the package: a registry's page would show them as broken.
- *
- * @param {string} page
- */
-function withoutPictures(page) {
-  return page.replaceAll(/^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n/gm, '');
 }

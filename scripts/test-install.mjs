@@ -1,7 +1,7 @@
 // @ts-check
-// Does the package work where it will be used? Packs it, makes fresh applications with the Nest CLI, installs the tarball
-// there, has `nest add` and `nest generate` set them up, adds a small workflow, and takes them through compiler, build, their
-// own tests and a start, on a real PostgreSQL.
+// Does the package work where it will be used? Packs it, has publint and attw look at the tarball, makes fresh applications with
+// the Nest CLI, installs it there, has `nest add` and `nest generate` set them up, adds a small workflow, and takes them through
+// compiler, build, their own tests and a start on Express and one on Fastify, with TypeORM 0.3 and 1, on a real PostgreSQL.
 //
 //   npm run test:install [-- [--keep] [template…]]
 //
@@ -51,6 +51,13 @@ try {
   postgres = await startPostgres();
   const { file, summary } = await timed('package', 'pack', () => pack(root, folder));
   say('package', summary);
+  // The resolution of every entry, from CommonJS and from ES modules; and what package.json promises.
+  for (const command of [
+    ['publint', 'run', file, '--strict'],
+    ['attw', file, '--no-emoji'],
+  ]) {
+    await timed('package', command[0], () => run(command[0], ['npx', ...command], { cwd: root }));
+  }
   const { url } = postgres;
   const queue = chosen.values();
   await Promise.all(Array.from({ length: AT_ONCE }, () => tryAll(queue, file, url)));
@@ -76,7 +83,6 @@ async function tryAll(queue, tarball, server) {
     say(template.name, template.says);
     try {
       await tryTemplate(template, tarball, server);
-      passed++;
     } catch (error) {
       failed++;
       complain(template.name, error);
@@ -109,11 +115,7 @@ async function tryTemplate(template, tarball, server) {
   await inApp('npm install what nest add wrote', ['npm', 'install', ...quiet]);
   await inApp('nest generate', ['npx', 'nest', 'g', '-c', 'nestjs-pg-workflows', 'workflow', 'order']);
   addWorkflow(template, app);
-  await inApp('tsc', ['npx', 'tsc', '--noEmit']);
-  if (template.checksDeclarations) {
-    await inApp('tsc, declarations of packages too', ['npx', 'tsc', '--noEmit', '--skipLibCheck', 'false']);
-  }
-  await inApp('build', ['npm', 'run', 'build']);
+  await compile(inApp, template);
   await withDatabase(server, name, async (url) => {
     if (template.testsNotRun) say(name, `tests not run: ${template.testsNotRun}`);
     else {
@@ -122,12 +124,46 @@ async function tryTemplate(template, tarball, server) {
         inApp('tests', ['npm', 'test'], { DATABASE_URL: url, TEST_DATABASE_URL: testUrl }),
       );
     }
-    await timed(name, 'start', () => startApp('start', app, url));
-    const found = await inApp('check', ['npx', 'nestjs-pg-workflows', 'check', '--json'], { DATABASE_URL: url });
-    const { ok, schema } = JSON.parse(found);
-    if (!ok || schema.found !== schema.needed)
-      throw new StepFailed('check', 'the build does not go with its database', found);
+    await runOnBoth(name, template.typeorm, inApp, app, url);
   });
+  const { otherTypeorm } = template;
+  if (otherTypeorm === undefined) return;
+  await inApp(`npm install typeorm@${otherTypeorm}`, ['npm', 'install', ...quiet, `typeorm@${otherTypeorm}`]);
+  await compile(inApp, template);
+  await withDatabase(server, name, (url) => runOnBoth(name, otherTypeorm, inApp, app, url));
+}
+
+/**
+ * @param {(step: string, command: string[]) => Promise<string>} inApp
+ * @param {import('./install/templates.mjs').Template} template
+ */
+async function compile(inApp, { checksDeclarations }) {
+  // With the declarations of all its packages, where these are without errors.
+  await inApp('tsc', ['npx', 'tsc', '--noEmit', ...(checksDeclarations ? ['--skipLibCheck', 'false'] : [])]);
+  await inApp('build', ['npm', 'run', 'build']);
+}
+
+/**
+ * The built application, started on either platform, and checked as before a deploy.
+ *
+ * @param {string} name
+ * @param {string} typeorm the version that is expected
+ * @param {(step: string, command: string[], env?: Record<string, string>) => Promise<string>} inApp
+ * @param {string} app
+ * @param {string} url
+ */
+async function runOnBoth(name, typeorm, inApp, app, url) {
+  const { version } = JSON.parse(readFileSync(path.join(app, 'node_modules/typeorm/package.json'), 'utf8'));
+  if (!version.startsWith(`${typeorm}.`)) throw new StepFailed('start', `TypeORM is ${version}, not ${typeorm}`);
+  for (const platform of ['express', 'fastify']) {
+    const step = `start on ${platform} with TypeORM ${version}`;
+    await timed(name, step, () => startApp(step, app, { DATABASE_URL: url, HTTP_PLATFORM: platform }));
+    passed++;
+  }
+  const found = await inApp('check', ['npx', 'nestjs-pg-workflows', 'check', '--json'], { DATABASE_URL: url });
+  const { ok, schema } = JSON.parse(found);
+  if (!ok || schema.found !== schema.needed)
+    throw new StepFailed('check', 'the build does not go with its database', found);
 }
 
 /**

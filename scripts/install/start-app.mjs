@@ -15,11 +15,11 @@ const PATIENCE_MS = 60_000;
  *
  * @param {string} step
  * @param {string} app
- * @param {string} url of its database
+ * @param {Record<string, string>} env its database's url, and the HTTP platform
  */
-export async function startApp(step, app, url) {
+export async function startApp(step, app, env) {
   const port = await freePort();
-  const server = start([process.execPath, 'dist/main'], { cwd: app, env: { DATABASE_URL: url, PORT: String(port) } });
+  const server = start([process.execPath, 'dist/main'], { cwd: app, env: { ...env, PORT: String(port) } });
   try {
     const address = `http://127.0.0.1:${port}`;
     await until(step, server, 'it answers', () => ask(`${address}/`));

@@ -7,6 +7,8 @@ import { run, StepFailed } from './command.mjs';
 
 const MUST_HAVE = [
   'LICENSE',
+  'CHANGELOG.md',
+  'docs/writing-workflows.md',
   'dist/index.js',
   'dist/index.d.ts',
   'dist/mcp/index.js',
@@ -25,7 +27,8 @@ const MUST_HAVE = [
 ];
 const DASHBOARD = /^dist\/dashboard\/(index\.html|third-party-licenses\.md|assets\/[\w.-]+\.(js|css|svg|woff2))$/;
 const SCHEMATICS = /^dist\/schematics\/([\w-]+\/)*[\w.-]+\.(json|template)$/;
-const MAY_HAVE = /^(package\.json|README\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|monitoring\/[\w.-]+\.(json|yml|md))$/;
+const MAY_HAVE =
+  /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|dist\/.+\.(js|js\.map|d\.ts)|docs\/.+\.md|monitoring\/[\w.-]+\.(json|yml|md))$/;
 // The alert rules' own tests are for whoever changes the rules.
 const MUST_NOT_HAVE = /\.(spec|test)\.(?!yml$)|\.tsbuildinfo$/;
 // Far above what there is: a whole dependency or a test's recordings would pass it.

@@ -16,6 +16,8 @@ const additions = fileURLToPath(new URL('app', import.meta.url));
  * @property {string} says
  * @property {string[]} command makes the application in a folder of the template's name
  * @property {string[]} packages what a person has before the package: `nest add` brings the rest
+ * @property {string} typeorm its major version, from `packages` or from `nest add`
+ * @property {string} [otherTypeorm] tried after that
  * @property {boolean} esm
  * @property {boolean} [hasTypeOrm] before the package, with migrations of its own in a folder
  * @property {boolean} [checksDeclarations] the declarations of all its packages are without errors
@@ -35,7 +37,9 @@ export function templates() {
       name: 'nest12-esm',
       says: 'Nest 12, ES modules, Vitest (the template that `nest new` takes by itself)',
       command: [process.execPath, cli, 'new', 'nest12-esm', ...own, '--no-observe'],
-      packages: ['@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk', '@nestjs/platform-fastify@12'],
+      typeorm: '1',
+      otherTypeorm: '0.3',
       esm: true,
       checksDeclarations: true,
       testsNotRun: false,
@@ -44,7 +48,9 @@ export function templates() {
       name: 'nest11-cjs',
       says: 'Nest 11, CommonJS, Jest, TypeORM 0.3 with migrations in a folder',
       command: ['npx', '--yes', '@nestjs/cli@11', 'new', 'nest11-cjs', ...own],
-      packages: ['@nestjs/typeorm@11', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk'],
+      packages: ['@nestjs/typeorm@11', 'typeorm@0.3', 'pg', '@modelcontextprotocol/sdk', '@nestjs/platform-fastify@11'],
+      typeorm: '0.3',
+      otherTypeorm: '1',
       esm: false,
       hasTypeOrm: true,
       testsNotRun: false,
@@ -61,7 +67,8 @@ export function templates() {
         '--language=ts',
         '--package-manager=npm',
       ],
-      packages: ['@modelcontextprotocol/sdk'],
+      packages: ['@modelcontextprotocol/sdk', '@nestjs/platform-fastify@12'],
+      typeorm: '1',
       esm: false,
       testsNotRun:
         !jestRequiresModules &&
@@ -102,6 +109,7 @@ export function addWorkflow(template, app) {
   if (!template.esm) {
     for (const name of ours) edit(path.join(src, name), (text) => text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
   }
+  edit(path.join(src, 'main.ts'), onEitherPlatform);
   const extension = template.esm ? '.js' : '';
   edit(path.join(src, 'app.module.ts'), (text) => {
     const added = 'WorkflowModule.forRoot()';
@@ -109,6 +117,19 @@ export function addWorkflow(template, app) {
       throw new StepFailed('add a workflow', `nest add has not written ${added} into AppModule`, text);
     return `import { GreetingModule } from './greeting.module${extension}';\n${text.replace(added, `${added}, GreetingModule`)}`;
   });
+}
+
+/**
+ * The template's main.ts, which then takes Fastify where HTTP_PLATFORM says so.
+ *
+ * @param {string} text
+ */
+function onEitherPlatform(text) {
+  const create = 'NestFactory.create(AppModule';
+  if (!text.includes(create)) throw new StepFailed('add a workflow', "the template's main.ts has changed", text);
+  const imports = `import { FastifyAdapter } from '@nestjs/platform-fastify';\nimport { ExpressAdapter } from '@nestjs/platform-express';\n`;
+  const adapter = `process.env.HTTP_PLATFORM === 'fastify' ? new FastifyAdapter() : new ExpressAdapter()`;
+  return imports + text.replace(create, `${create}, ${adapter}`);
 }
 
 /**
