@@ -51,7 +51,7 @@ const again = (tree: Tree, options: object = {}): Promise<Ran> => runSchematic('
 const dependenciesOf = (tree: Tree) => (tree.readJson('package.json') as unknown as typeof PACKAGE).dependencies;
 
 describe('nest add', () => {
-  it('gives a fresh application the two modules and the packages, and says what is next', async () => {
+  it('ADD-01 gives a fresh application the two modules and the packages, and says what is next', async () => {
     const { tree, messages, tasks } = await nestAdd({});
 
     expect(tree.readContent('src/app.module.ts')).toBe(`import { Module } from '@nestjs/common';
@@ -90,7 +90,7 @@ export class AppModule {}
       },
     ],
     ['one with a list of migrations', { 'src/app.module.ts': withDataSource('migrations: [CreateOrders],') }],
-  ])('changes nothing the second time, in %s', async (_, files) => {
+  ])('ADD-02 changes nothing the second time, in %s', async (_, files) => {
     const first = await nestAdd(files);
     const second = await again(first.tree);
 
@@ -100,7 +100,7 @@ export class AppModule {}
     expect(second.messages).toEqual(['nestjs-pg-workflows is set up here already.']);
   });
 
-  it('takes the packages that go with Nest 11, and leaves those that are there', async () => {
+  it('ADD-01 takes the packages that go with Nest 11, and leaves those that are there', async () => {
     const dependencies = { '@nestjs/core': '11.1.3', typeorm: '0.3.28' };
     const { tree, tasks } = await nestAdd({ 'package.json': JSON.stringify({ dependencies }) }, { skipInstall: true });
 
@@ -108,7 +108,7 @@ export class AppModule {}
     expect(tasks).toBe(0);
   });
 
-  it('knows every peer that an application must have', () => {
+  it('ADD-01 knows every peer that an application must have', () => {
     const manifest = JSON.parse(readFileSync(path.join(__dirname, '../../../package.json'), 'utf8')) as Record<
       'peerDependencies' | 'peerDependenciesMeta',
       object
@@ -129,13 +129,13 @@ export class AppModule {}
       'needs Nest 11 or 12; package.json has @nestjs/core ^10.4.0',
     ],
     ['no Nest', (tree: Tree) => tree.overwrite('package.json', '{}'), 'package.json has no @nestjs/core'],
-  ])('refuses to work with %s', async (_, change, message) => {
+  ])('ADD-05 refuses to work with %s', async (_, change, message) => {
     const tree = applicationOf({ 'package.json': JSON.stringify(PACKAGE) });
     change(tree);
     await expect(again(tree)).rejects.toThrow(message);
   });
 
-  it('finds the root module by main.ts, wherever it is', async () => {
+  it('ADD-01 finds the root module by main.ts, wherever it is', async () => {
     const { tree } = await nestAdd(
       {
         'apps/shop/src/main.ts': MAIN.replace('./app.module.js', './root/shop.module'),
@@ -150,7 +150,7 @@ export class AppModule {}
 });
 
 describe('nest add, in an application with TypeORM', () => {
-  it('adds to a list of migrations, and to a list of entities', async () => {
+  it('ADD-03 adds to a list of migrations, and to a list of entities', async () => {
     const { tree, messages } = await nestAdd({
       'src/app.module.ts': withDataSource('entities: [Order],\n      migrations: [CreateOrders],'),
     });
@@ -165,7 +165,7 @@ describe('nest add, in an application with TypeORM', () => {
     expect(messages.join('\n')).toContain('Run your migrations');
   });
 
-  it('has the migrations run as it starts where there were none', async () => {
+  it('ADD-03 has the migrations run as it starts where there were none', async () => {
     const { tree, messages } = await nestAdd({ 'src/app.module.ts': withDataSource('url,\n      synchronize: true,') });
 
     expect(tree.readContent('src/app.module.ts')).toContain(`synchronize: true,
@@ -177,7 +177,7 @@ describe('nest add, in an application with TypeORM', () => {
   });
 
   it.each(["['dist/migrations/*.js']", "[path.join(__dirname, 'migrations', '*.js')]", 'globs'])(
-    'puts a file into the folder that %s looks in',
+    'ADD-03 puts a file into the folder that %s looks in',
     async (globs) => {
       const { tree } = await nestAdd({
         'src/app.module.ts': withDataSource(`autoLoadEntities: true,\n      migrations: ${globs},`),
@@ -193,7 +193,7 @@ describe('nest add, in an application with TypeORM', () => {
     },
   );
 
-  it('adds to what TypeORM’s command line reads too', async () => {
+  it('ADD-03 adds to what TypeORM’s command line reads too', async () => {
     const source = `import { DataSource } from 'typeorm';\nexport default new DataSource({ type: 'postgres', migrations: [] });\n`;
     const { tree } = await nestAdd({
       'src/app.module.ts': withDataSource('autoLoadEntities: true,'),
@@ -211,7 +211,7 @@ describe('nest add, in an application with TypeORM', () => {
     ],
     ['there are two', { 'src/one.ts': withDataSource('url,'), 'src/other.ts': withDataSource('url,') }],
     ['migrations are a variable, and no folder has any', { 'src/app.module.ts': withDataSource('migrations: mine,') }],
-  ])('says what to do by hand about the DataSource where %s', async (_, files) => {
+  ])('ADD-04 says what to do by hand about the DataSource where %s', async (_, files) => {
     const { tree, messages } = await nestAdd(files);
 
     expect(messages.join('\n')).toMatch(
@@ -227,7 +227,7 @@ describe('nest add, in an application with TypeORM', () => {
     ['whose metadata is written elsewhere', MODULE.replace(/@Module\(\{[^}]*\}\)/, '@Module(metadata)')],
     ['takes metadata of its @Module() from elsewhere', MODULE.replace('imports: []', '...shared')],
     ['has more than one @Module()', `${MODULE}\n@Module({})\nexport class Other {}\n`],
-  ])('says what to do by hand where the root module %s', async (problem, text) => {
+  ])('ADD-04 says what to do by hand where the root module %s', async (problem, text) => {
     const { tree, messages } = await nestAdd({ 'src/app.module.ts': text });
 
     expect(tree.readContent('src/app.module.ts')).toBe(text);

@@ -16,7 +16,7 @@ describe('nest generate workflow', () => {
   it.each([
     { esm: false, extension: '' },
     { esm: true, extension: '.js' },
-  ])('writes a class and its spec, and provides it; ES modules: $esm', async ({ esm, extension }) => {
+  ])('ADD-06 writes a class and its spec, and provides it; ES modules: $esm', async ({ esm, extension }) => {
     const { tree, made } = await generate({ name: 'order-refund' }, { esm });
 
     expect(made).toEqual([
@@ -47,11 +47,11 @@ export class AppModule {}
     [{ name: 'order', path: 'shop' }, '/src/shop/order/order.workflow.ts'],
     [{ name: 'order', path: 'shop', flat: true }, '/src/shop/order.workflow.ts'],
     [{ name: 'order', sourceRoot: 'apps/shop/src' }, '/apps/shop/src/order/order.workflow.ts'],
-  ])('puts %j where Nest would', async (options, file) => {
+  ])('ADD-06 puts %j where Nest would', async (options, file) => {
     expect((await generate({ spec: false, ...options })).made).toEqual([file]);
   });
 
-  it('provides it in the nearest module, which need not be the root', async () => {
+  it('ADD-06 provides it in the nearest module, which need not be the root', async () => {
     const files = { 'src/shop/shop.module.ts': MODULE };
     const { tree } = await generate({ name: 'shop/orders/order' }, { files });
 
@@ -61,7 +61,7 @@ export class AppModule {}
     expect(tree.readContent('src/app.module.ts')).toBe(MODULE);
   });
 
-  it('names the spec by specFileSuffix, and leaves the module alone under skipImport', async () => {
+  it('ADD-06 names the spec by specFileSuffix, and leaves the module alone under skipImport', async () => {
     const { tree, made } = await generate({ name: 'order', specFileSuffix: 'test', skipImport: true });
 
     expect(made).toContain('/src/order/order.workflow.test.ts');
@@ -69,7 +69,7 @@ export class AppModule {}
   });
 
   it.each(['', '1order', 12, 'order!', 'or.der', '../order', 'order/', '-order', 'workflow', 'größe'])(
-    'refuses the name %j',
+    'ADD-07 refuses the name %j',
     async (name) => {
       await expect(generate({ name })).rejects.toThrow(
         `A workflow cannot be called ${JSON.stringify(String(name))}. Take letters, digits and hyphens`,
@@ -77,16 +77,16 @@ export class AppModule {}
     },
   );
 
-  it('refuses to write over a workflow that exists', async () => {
+  it('ADD-07 refuses to write over a workflow that exists', async () => {
     const files = { 'src/order/order.workflow.ts': 'mine' };
     await expect(generate({ name: 'order' }, { files })).rejects.toThrow('src/order/order.workflow.ts exists already');
   });
 
-  it('refuses an application in JavaScript', async () => {
+  it('ADD-07 refuses an application in JavaScript', async () => {
     await expect(generate({ name: 'order', language: 'js' })).rejects.toThrow('generates TypeScript only');
   });
 
-  it('says what to do by hand where no module can be edited', async () => {
+  it('ADD-06 says what to do by hand where no module can be edited', async () => {
     const text = MODULE.replace('{}', '{ providers: mine }');
     const edited = await generate({ name: 'order' }, { files: { 'src/order/order.module.ts': text } });
     expect(edited.tree.readContent('src/order/order.module.ts')).toBe(text);
