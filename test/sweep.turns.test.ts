@@ -192,10 +192,10 @@ describe('whose turn it is to sweep, and what stops it', () => {
     await sweep(app);
     expect(await statuses(others)).toEqual({ paused: 9 });
     expect(await statuses(failing)).toEqual({ performing: 101 });
-    expect(log.saying(/could not be declared so: refused/)).toHaveLength(101);
+    expect(log.saying(/declaring it so failed, and is tried again: refused/)).toHaveLength(101);
     // Left for longer and longer, not tried at every look.
     await sweep(app);
-    expect(log.saying(/could not be declared so: refused/).length).toBeLessThanOrEqual(2 * 101);
+    expect(log.saying(/declaring it so failed, and is tried again: refused/).length).toBeLessThanOrEqual(2 * 101);
     await allow();
     await eventually(async () => {
       await sweep(app);
@@ -211,7 +211,7 @@ describe('whose turn it is to sweep, and what stops it', () => {
     const app = await suite.boot([After], { worker: CLAIMS_NOTHING });
     await sweep(app);
     expect(await statuses(runs)).toEqual({ waiting: 101, paused: 9 });
-    expect(log.saying(/could not be swept, and is passed over: refused/)).toHaveLength(101);
+    expect(log.saying(/could not be swept, and is left to the next sweep: refused/)).toHaveLength(101);
     await allow();
     await sweep(app);
     expect(await statuses(runs)).toEqual({ paused: 110 });

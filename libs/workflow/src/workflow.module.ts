@@ -258,7 +258,10 @@ function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSe
     engineConnections: engine,
     callersConnections: settings.worker ? poolSize - engine : poolSize,
     ...(settings.transaction && { ambient: settings.transaction }),
-    failed: (error) => logger.error(`What was to follow a commit failed: ${String(error)}`),
+    failed: (error) =>
+      logger.error(
+        `What was to follow a commit failed; the commit holds, and polling finds what it made due: ${String(error)}`,
+      ),
     wentUnnamed: () =>
       logger.warn(
         'There is a pooler between this process and PostgreSQL, so statements are not prepared under names and each is planned anew. A direct ' +

@@ -121,7 +121,10 @@ export class Executor {
       // Rolled back: the row is scheduled as before, and a later claim takes it.
       if (this.parts.database.released) return;
       if (isPassing(error)) this.host.databaseFailed(error);
-      else this.logger.error(`The claim of step ${due.id} of workflow ${due.workflowId} failed: ${messageOf(error)}`);
+      else
+        this.logger.error(
+          `The claim of step ${due.id} of workflow ${due.workflowId} failed, and is tried again: ${messageOf(error)}`,
+        );
     } finally {
       this.inHand.removeGuarded(due.id);
       this.host.slotFreed();
@@ -194,7 +197,9 @@ export class Executor {
       const joined = await join(this.parts, { id, workflowId });
       if (joined?.report) await this.runner.report(joined.report.error, joined.report.context);
     } catch (error) {
-      this.logger.error(`Joining the batch ${id} of workflow ${workflowId} failed: ${messageOf(error)}`);
+      this.logger.error(
+        `Joining the batch ${id} of workflow ${workflowId} failed, and is tried again: ${messageOf(error)}`,
+      );
     } finally {
       this.inHand.joins -= 1;
       this.host.slotFreed();

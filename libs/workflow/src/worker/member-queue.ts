@@ -65,7 +65,9 @@ export class MemberQueue {
     }
     // Before anybody is told: a stop waits for the members in hand, and must not overtake the join of their batch.
     await this.follow(settled).catch((error: unknown) =>
-      this.logger.error(`Members have ended; whether their batches are over could not be asked: ${messageOf(error)}`),
+      this.logger.error(
+        `Members have ended; whether their batches are over could not be asked, and will be: ${messageOf(error)}`,
+      ),
     );
     const stored = new Set(settled.map(({ id }) => id));
     for (const { end, done } of set) done(stored.has(end.id));

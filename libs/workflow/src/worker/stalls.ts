@@ -56,7 +56,7 @@ export class Stalls {
     } catch (error) {
       this.leave(row);
       this.logger.error(
-        `Step ${row.id} of workflow ${row.workflow_id} is stalled, and could not be declared so: ${messageOf(error)}`,
+        `Step ${row.id} of workflow ${row.workflow_id} is stalled; declaring it so failed, and is tried again: ${messageOf(error)}`,
       );
     }
   }

@@ -165,7 +165,9 @@ export class Sweeper {
         await handle({ id, workflowId })
           .then((report) => this.report(report))
           .catch((error: unknown) =>
-            this.logger.error(`Workflow ${workflowId} could not be swept, and is passed over: ${messageOf(error)}`),
+            this.logger.error(
+              `Workflow ${workflowId} could not be swept, and is left to the next sweep: ${messageOf(error)}`,
+            ),
           );
       }
       if (page.length < PAGE || !(await this.goesOn(lock))) return;
@@ -208,7 +210,9 @@ export class Sweeper {
       if (sqlStateOf(error) === undefined) throw error;
       if (ids.length === 1) {
         if (kept < MOST_LINES)
-          this.logger.error(`Workflow ${ids[0]} ended, and could not be deleted: ${messageOf(error)}`);
+          this.logger.error(
+            `Workflow ${ids[0]} has ended, and could not be deleted, which each sweep tries again: ${messageOf(error)}`,
+          );
         return 1;
       }
     }

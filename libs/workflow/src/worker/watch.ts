@@ -154,7 +154,9 @@ export class Watch {
     try {
       this.report((await join(this.parts, batch, { ifFree: true }))?.report);
     } catch (error) {
-      this.logger.error(`Joining the batch ${batch.id} of workflow ${batch.workflowId} failed: ${messageOf(error)}`);
+      this.logger.error(
+        `Joining the batch ${batch.id} of workflow ${batch.workflowId} failed, and is tried again: ${messageOf(error)}`,
+      );
     }
   }
 
@@ -166,7 +168,10 @@ export class Watch {
       else if (nextDueIn !== null) this.lookIn(nextDueIn);
     } catch (error) {
       if (isPassing(error)) this.lookFailed(error);
-      else this.logger.error(`The deadline of workflow ${due.workflowId} could not be applied: ${messageOf(error)}`);
+      else
+        this.logger.error(
+          `The deadline of workflow ${due.workflowId} could not be applied, and will be tried again: ${messageOf(error)}`,
+        );
       this.leave(due.id);
     } finally {
       this.firing.delete(due.id);
