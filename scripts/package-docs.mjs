@@ -19,7 +19,8 @@ export function packDocs(root, library) {
     .map((name) => path.posix.join(FOLDER, String(name).replaceAll(path.sep, '/')))
     .filter((name) => name.endsWith('.md') && !NOT_PACKED.test(name));
   const packed = new Set(['README.md', 'CHANGELOG.md', 'LICENSE', 'monitoring/README.md', ...guides]);
-  for (const page of ['README.md', 'CHANGELOG.md', ...guides]) {
+  // The changelog is not copied: it lives in the package's folder, where releases write to it, and has no links.
+  for (const page of ['README.md', ...guides]) {
     if (!existsSync(path.join(root, page))) continue;
     const target = path.join(library, page);
     mkdirSync(path.dirname(target), { recursive: true });
