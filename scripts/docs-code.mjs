@@ -1,5 +1,5 @@
 // @ts-check
-// Type-checks the TypeScript of README.md and of the pages in docs/, against the sources.
+// Type-checks the TypeScript of README.md and of the pages under docs/, against the sources.
 //
 //   npm run docs:check
 //
@@ -32,10 +32,9 @@ const folder = path.join(root, 'docs/.code');
  * @typedef {{ lines: string[], origins: number[] }} Module
  */
 
-const pages = ['README.md', ...readdirSync(path.join(root, 'docs')).map((name) => `docs/${name}`)]
-  .filter((file) => file.endsWith('.md'))
-  .map(readPage)
-  .filter(({ blocks }) => blocks.length > 0);
+const GENERATED = /^(\.code|api)\//;
+
+const pages = ['README.md', ...pagesUnder('docs')].map(readPage).filter(({ blocks }) => blocks.length > 0);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
@@ -43,7 +42,7 @@ mkdirSync(folder, { recursive: true });
 const modules = new Map();
 for (const page of pages) {
   const { lines, origins } = moduleOf(page);
-  const file = path.join(folder, `${path.basename(page.file, '.md')}.ts`);
+  const file = path.join(folder, `${page.file.slice(0, -'.md'.length).replaceAll('/', '.')}.ts`);
   writeFileSync(file, `${lines.join('\n')}\n`);
   modules.set(file, { page, origins });
 }
@@ -57,6 +56,18 @@ console.log(
     `${total((page) => page.unchecked)} blocks not checked`,
 );
 process.exitCode = problems.length ? 1 : 0;
+
+/**
+ * @param {string} top
+ * @returns {string[]}
+ */
+function pagesUnder(top) {
+  return readdirSync(path.join(root, top), { recursive: true, encoding: 'utf8' })
+    .map((name) => name.replaceAll(path.sep, '/'))
+    .filter((name) => name.endsWith('.md') && !GENERATED.test(name))
+    .toSorted()
+    .map((name) => `${top}/${name}`);
+}
 
 /**
  * @param {string} file
