@@ -26,14 +26,16 @@ export function pageCode(page: string, brought: Record<string, string> = {}): (f
   rmSync(folder, { recursive: true, force: true });
   const files = new Map(Object.entries(brought));
   for (const { language, lines } of blocksOf(page)) {
-    const file = language === 'ts' ? /^\/\/ (?:.*\/)?([\w.-]+\.ts)$/.exec(lines[0] ?? '')?.[1] : undefined;
+    const file = language === 'ts' ? /^\/\/ ([\w./-]+\.ts)$/.exec(lines[0] ?? '')?.[1] : undefined;
     if (file === undefined) continue;
     if (files.has(file))
       throw new Error(`${page} shows ${file} twice, or the test brings it along though the page shows it`);
     files.set(file, lines.join('\n'));
   }
-  mkdirSync(folder, { recursive: true });
-  for (const [file, code] of files) writeFileSync(path.join(folder, file), `${code}\n`);
+  for (const [file, code] of files) {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), `${code}\n`);
+  }
   return (file) => {
     if (!files.has(file)) throw new Error(`${page} shows no ${file}: ${[...files.keys()].join(', ')}`);
     return require(path.join(folder, file));
