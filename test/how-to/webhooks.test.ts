@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -23,27 +23,16 @@ const page = pageCode('docs/how-to/webhooks.md', {
   'provider.ts': `export class Provider {}`,
 });
 
-const KEY = Buffer.from('a secret of the provider');
+const { signedRequest } = page('signed-request.ts');
+const SECRET = `whsec_${Buffer.from('a secret of the provider').toString('base64')}`;
 
 /** What the provider sends; `over` what a forger changes after it was signed. */
 function delivery(
   event: object,
-  { id = randomUUID(), at = Date.now() / 1_000, key = KEY, over = {} } = {},
+  { over, ...options }: { id?: string; at?: number; secret?: string; over?: RequestInit } = {},
 ): RequestInit {
-  const time = Math.floor(at);
-  const body = JSON.stringify(event, null, 2);
-  const signature = createHmac('sha256', key).update(`${id}.${time}.${body}`).digest('base64');
-  return {
-    method: 'POST',
-    body,
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(time),
-      'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')} v1,${signature}`,
-    },
-    ...over,
-  };
+  const request = signedRequest(event, { secret: SECRET, ...options });
+  return { ...request, ...over };
 }
 
 describe.each(PLATFORMS)('the how-to page on webhooks, on %s', (platform) => {
@@ -54,7 +43,7 @@ describe.each(PLATFORMS)('the how-to page on webhooks, on %s', (platform) => {
   let flows: WorkflowTester;
 
   beforeAll(async () => {
-    process.env.PAYMENTS_WEBHOOK_SECRET = `whsec_${Buffer.from('an older one').toString('base64')} whsec_${KEY.toString('base64')}`;
+    process.env.PAYMENTS_WEBHOOK_SECRET = `whsec_${Buffer.from('an older one').toString('base64')} ${SECRET}`;
     await suite.sql('create table orders (id uuid primary key, total int not null)');
     const { Provider } = page('provider.ts');
     const module = await Test.createTestingModule({
@@ -144,8 +133,8 @@ describe.each(PLATFORMS)('the how-to page on webhooks, on %s', (platform) => {
     const genuine = delivery(event);
     const headers = genuine.headers as Record<string, string>;
     const forged: RequestInit[] = [
-      delivery(event, { key: Buffer.from('a guess') }),
-      delivery(event, { at: Date.now() / 1_000 - 600 }),
+      delivery(event, { secret: Buffer.from('a guess').toString('base64') }),
+      delivery(event, { at: Date.now() - 600_000 }),
       delivery(event, { over: { body: JSON.stringify(succeeded(run, { amount: 1 }), null, 2) } }),
       delivery(event, { over: { body: JSON.stringify(event) } }), // the same JSON, other bytes
       { ...genuine, headers: { ...headers, 'webhook-id': randomUUID() } },

@@ -5,14 +5,16 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { Imports } from '../../scripts/docs-code/imports.mjs';
 
 const root = path.join(__dirname, '../..');
 /** Inside the repository, where Jest transforms what it loads; git, linters and formatters leave `reports` alone. */
 const folderOf = (page: string) => path.join(root, 'reports/page-code', path.basename(page, '.md'));
 
-/** A fenced block: its language, and the lines in it. */
+/** A fenced block: its language, what else stands beside that, and the lines in it. */
 interface Block {
   readonly language: string;
+  readonly marks: string;
   readonly lines: readonly string[];
 }
 
@@ -42,6 +44,25 @@ export function pageCode(page: string, brought: Record<string, string> = {}): (f
   };
 }
 
+/**
+ * Runs all of a page's code, as one module: what it leaves to the imagination (its `docs-code` comments, which must be code that runs), then its blocks, each
+ * inside of the one before, as scripts/docs-code.mjs checks them.
+ */
+export function runPage(page: string): void {
+  const imports = new Imports();
+  const preludes = Array.from(textOf(page).matchAll(/^<!-- docs-code\n(.*?)^-->$/gms), ([, code]) => code);
+  const blocks = blocksOf(page).filter(({ language, marks }) => language === 'ts' && !marks.includes('no-check'));
+  const code = [
+    ...preludes.map((prelude) => imports.takeFrom(prelude, 1)),
+    ...blocks.map(({ lines }) => `{\n${imports.takeFrom(lines.join('\n'), 1)}`),
+  ];
+  const module = [...imports.module().lines, ...code, '}'.repeat(blocks.length)].join('\n');
+  const folder = folderOf(page);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, 'page.ts'), `${module}\n`);
+  require(path.join(folder, 'page.ts'));
+}
+
 /** The text of the page's first block of a language: its `ini`, say. */
 export function pageBlock(page: string, language: string): string {
   const found = blocksOf(page).find((block) => block.language === language);
@@ -50,9 +71,11 @@ export function pageBlock(page: string, language: string): string {
 }
 
 function blocksOf(page: string): Block[] {
-  const text = readFileSync(path.join(root, page), 'utf8');
-  return Array.from(text.matchAll(/^```(\w+)[^\n]*\n(.*?)^```$/gms), ([, language, code]) => ({
+  return Array.from(textOf(page).matchAll(/^```(\w+)([^\n]*)\n(.*?)^```$/gms), ([, language, marks, code]) => ({
     language,
+    marks,
     lines: code.trimEnd().split('\n'),
   }));
 }
+
+const textOf = (page: string) => readFileSync(path.join(root, page), 'utf8');
