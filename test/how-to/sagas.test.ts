@@ -161,6 +161,18 @@ describe('the how-to page on sagas', () => {
     expect([run.status, companies.booked.size, await stateOf(id)]).toEqual(['cancelled', 0, 'unwanted']);
   });
 
+  test('one who cancels while the run is paused has it undone once somebody resumes it', async () => {
+    fails('bookHotel', new Error('?'));
+    const { id, run } = await aTrip();
+    await flows.speedrun(run);
+    expect(run.status).toBe('paused');
+    expect(await booted.app.get(Trips).cancel(id)).toBe('in time');
+    await run.resume();
+    await flows.speedrun(run);
+    expect((await steps(run)).slice(1, 3)).toEqual(['bookHotel failed: Error', 'bookHotel skipped']);
+    expect([run.status, companies.booked.size]).toEqual(['cancelled', 0]);
+  });
+
   test('FLOW-17 one who cancels between the last look and the confirmation is quicker: the trip is undone', async () => {
     const { id, run } = await aTrip();
     for (const step of ['bookFlight', 'bookHotel', 'charge']) await flows.runStepInline(run, step);
