@@ -11,7 +11,8 @@ describe('a page that is executed', () => {
       [
         'Words, and `code` in them.',
         fenced('ts', '// src/main.ts', 'run();'),
-        fenced('sh', '# first terminal', 'npm start'),
+        '<!-- tutorial: first terminal -->',
+        fenced('sh', 'npm start'),
         '<!-- tutorial: ask until -->\n',
         fenced('sh', 'cat a', 'cat b'),
         'It says:',
@@ -22,7 +23,7 @@ describe('a page that is executed', () => {
     );
     expect(steps).toEqual([
       { is: 'file', line: 2, name: 'src/main.ts', text: '// src/main.ts\nrun();\n', isThere: false },
-      expect.objectContaining({ is: 'commands', line: 6, staysUp: true, asksUntil: false }),
+      expect.objectContaining({ is: 'commands', line: 7, staysUp: true, asksUntil: false }),
       expect.objectContaining({ is: 'commands', line: 12, text: 'cat a\ncat b', asksUntil: true, result: 'A\nB' }),
     ]);
   });
@@ -30,7 +31,9 @@ describe('a page that is executed', () => {
   test('is refused where nobody would know what to do with a block or a remark', () => {
     expect(() => readPage(fenced('ts', 'run();'))).toThrow('line 1: the first line of a file says which');
     expect(() => readPage(fenced('text', 'printed by nobody'))).toThrow('line 1: a block of "text"');
-    expect(() => readPage('<!-- tutorial: ask untill -->')).toThrow('line 1: "ask untill" is none of ask until,');
+    expect(() => readPage('<!-- tutorial: ask untill -->')).toThrow(
+      'line 1: "ask untill" is none of first terminal, ask until,',
+    );
   });
 
   test('the tutorial has no block that is left out but those about Docker', () => {

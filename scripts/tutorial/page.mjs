@@ -1,18 +1,19 @@
 // @ts-check
 // A page that is executed: what its reader types, edits and sees, in order.
 //
-//   ```sh      commands. The `text` block that comes next, if one does, is what they print. A block whose first line is `# first terminal` stays up
+//   ```sh      commands, typed into one terminal. The `text` block that comes next, if one does, is what they print
 //   ```ts      a file, named by its first line: `// src/main.ts`
 //
 // A comment before a block says what a reader does or sees without being told:
 //
-//   <!-- tutorial: ask until -->     these commands only look: again, until they print what stands below
-//   <!-- tutorial: is there -->      the reader does not write this file: a command above has
-//   <!-- tutorial: Ctrl-C -->        the first terminal's program is ended before
-//   <!-- tutorial: skip, … -->       not for a test, for the reason given
+//   <!-- tutorial: first terminal --> this command stays up, in a terminal of its own
+//   <!-- tutorial: ask until -->      these commands only look: again, until they print what stands below
+//   <!-- tutorial: is there -->       the reader does not write this file: a command above has
+//   <!-- tutorial: Ctrl-C -->         the first terminal's program is ended before
+//   <!-- tutorial: skip, … -->        not for a test, for the reason given
 
 /**
- * @typedef {'ask until' | 'is there' | 'Ctrl-C' | 'skip'} Mark
+ * @typedef {'first terminal' | 'ask until' | 'is there' | 'Ctrl-C' | 'skip'} Mark
  * @typedef {{ language: string, text: string, line: number, mark?: Mark }} Block
  *
  * @typedef {object} Commands
@@ -28,7 +29,7 @@
  * @typedef {Commands | File} Step
  */
 
-const MARKS = ['ask until', 'is there', 'Ctrl-C', 'skip'];
+const MARKS = ['first terminal', 'ask until', 'is there', 'Ctrl-C', 'skip'];
 
 /**
  * @param {string} markdown
@@ -69,7 +70,7 @@ function commandsOf({ text, line, mark }) {
     is: 'commands',
     line,
     text,
-    staysUp: text.startsWith('# first terminal\n'),
+    staysUp: mark === 'first terminal',
     asksUntil: mark === 'ask until',
     endsFirst: mark === 'Ctrl-C',
   };
