@@ -9,12 +9,11 @@
 //   template     nest12-esm, nest12-cjs, nest11-cjs; default: all
 
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { randomBytes } from 'node:crypto';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client } from 'pg';
 import { run, StepFailed } from './install/command.mjs';
+import { withDatabase } from './install/database.mjs';
 import { startApp } from './install/start-app.mjs';
 import { checkInstalled, pack } from './install/tarball.mjs';
 import { addWorkflow, generate, templates } from './install/templates.mjs';
@@ -180,26 +179,6 @@ async function setUp(inApp, app) {
   const once = files();
   const printed = await inApp('nest add, again', command);
   if (files() !== once) throw new StepFailed('nest add, again', 'it changes what is set up already', printed);
-}
-
-/**
- * @param {string} server
- * @param {string} name
- * @param {(url: string) => Promise<unknown>} body
- */
-async function withDatabase(server, name, body) {
-  const database = `install_${name.replaceAll('-', '_')}_${randomBytes(4).toString('hex')}`;
-  const admin = new Client({ connectionString: server });
-  await admin.connect();
-  try {
-    await admin.query(`create database ${database}`);
-    const url = new URL(server);
-    url.pathname = `/${database}`;
-    await body(url.href);
-  } finally {
-    await admin.query(`drop database if exists ${database} with (force)`);
-    await admin.end();
-  }
 }
 
 /**

@@ -50,24 +50,24 @@ export async function run(step, command, { timeoutMs = 300_000, ...options }) {
  * Starts a command that stays.
  *
  * @param {string[]} command
- * @param {{ cwd: string, env?: Record<string, string> }} options
+ * @param {{ cwd: string, env?: Record<string, string>, input?: boolean }} options `input`: it reads what is written
  */
-export function start([program, ...args], { cwd, env = {} }) {
+export function start([program, ...args], { cwd, env = {}, input = false }) {
   // In a group of its own, so that its end is also that of what it has started.
   const child = spawn(program, args, {
     cwd,
     env: { ...environment(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     detached: !windows,
     shell: windows,
   });
   let stdout = '';
   let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
+  child.stdout?.setEncoding('utf8').on('data', (text) => {
     stdout += text;
     output += text;
   });
-  child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+  child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
   /** @type {Promise<{ code: number | null, reason: string }>} */
   const ended = new Promise((resolve) => {
     child.once('error', (error) => resolve({ code: null, reason: error.message }));
@@ -85,7 +85,9 @@ export function start([program, ...args], { cwd, env = {} }) {
   const ours = () => end('SIGKILL');
   process.prependOnceListener('exit', ours);
   void ended.then(() => process.off('exit', ours));
-  return { ended, end, stdout: () => stdout, output: () => output };
+  /** @param {string} text */
+  const write = (text) => child.stdin?.write(text);
+  return { ended, end, write, stdout: () => stdout, output: () => output };
 }
 
 /** Without what npm tells its scripts about this workspace, and without its node_modules/.bin. */

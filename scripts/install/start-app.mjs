@@ -1,14 +1,12 @@
 // @ts-check
 // Starts a compiled application, has it run its workflows, opens its dashboard, and asks its MCP server.
 
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { start, StepFailed } from './command.mjs';
+import { freePort, until } from './waiting.mjs';
 
 const EVENTS =
   'started step_scheduled step_started step_completed step_scheduled step_started step_completed finished'.split(' ');
-const PATIENCE_MS = 60_000;
 
 /**
  * Starts the application as its `start:prod` does, and ends it when it has run its workflows.
@@ -100,28 +98,6 @@ async function callTool(step, address) {
 }
 
 /**
- * @param {string} step
- * @param {ReturnType<typeof start>} server
- * @param {string} what
- * @param {() => Promise<any>} look
- */
-async function until(step, server, what, look) {
-  const deadline = Date.now() + PATIENCE_MS;
-  const ended = server.ended.then(({ reason }) => `the application ended with ${reason}`);
-  let seen = '';
-  for (;;) {
-    const answer = await look().catch((/** @type {Error} */ error) => {
-      seen = error.message;
-    });
-    if (answer) return answer;
-    const end = await Promise.race([ended, pause(50)]);
-    const late = Date.now() > deadline && `${PATIENCE_MS / 1000} s have passed`;
-    if (!end && !late) continue;
-    throw new StepFailed(step, `waited in vain until ${what}: ${end || late}${seen && ` (${seen})`}`, server.output());
-  }
-}
-
-/**
  * @param {string} url
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
@@ -131,15 +107,4 @@ async function ask(url, init) {
   const text = await response.text();
   if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${url} answered ${response.status}: ${text}`);
   return text.startsWith('{') ? JSON.parse(text) : text;
-}
-
-/** @returns {Promise<number>} */
-async function freePort() {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address());
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

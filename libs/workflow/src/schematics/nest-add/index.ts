@@ -94,6 +94,6 @@ function nextSteps(migrations: Outcome): string {
     'Next:',
     `  1. ${tables}`,
     '  2. Call app.enableShutdownHooks() in main.ts, so that steps may finish before a stop.',
-    '  3. nest g -c nestjs-pg-workflows workflow order',
+    '  3. npx nest g -c nestjs-pg-workflows workflow order',
   ].join('\n');
 }

@@ -77,7 +77,9 @@ export class AppModule {}
 `);
     expect(dependenciesOf(tree)).toEqual({ ...PACKAGE.dependencies, ...peersFor(12) });
     expect(tasks).toBe(1);
-    expect(messages.join('\n')).toMatch(/added @nestjs\/schedule, .*Next:\n.*DATABASE_URL.*enableShutdownHooks/s);
+    expect(messages.join('\n')).toMatch(
+      /added @nestjs\/schedule, .*Next:\n.*DATABASE_URL.*enableShutdownHooks.*npx nest g -c/s,
+    );
   });
 
   it.each([
