@@ -301,7 +301,7 @@ describe('the subject of a run', () => {
   test('STA-03 a plain object with the key of the declared entity stands for it, whatever the type of its id', async () => {
     const { workflows, dataSource } = await boot(false);
     const { id } = await account(dataSource);
-    const run = await workflows.start(OfAccount, { subject: { id } as Account });
+    const run = await workflows.start(OfAccount, { subject: { id } });
     expect(await references()).toEqual([{ type: 'Account', id: String(id) }]);
     for (const same of [{ id }, { id: String(id) }, Object.assign(new Account(), { id }), { id, owner: 'x' }]) {
       await expect(workflows.start(OfAccount, { subject: same as Account })).rejects.toMatchObject({

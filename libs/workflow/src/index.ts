@@ -36,6 +36,7 @@ export {
   type Ctx,
   type JobHandler,
   type Received,
+  type SubjectInput,
   type SubjectOf,
 } from './definition/context.js';
 export type { Callable } from './definition/callable.js';

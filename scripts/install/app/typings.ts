@@ -56,6 +56,10 @@ export async function typings(workflows: WorkflowService, greeting: typeof Greet
   await workflows.start(OrderWorkflow);
   await workflows.start(OrderWorkflow, { subject: order });
   await workflows.start(OrderWorkflow, { subject: order, args: { plan: 'pro' } });
+  await workflows.start(OrderWorkflow, { subject: { id: 5 } });
+  await workflows.signal(OrderWorkflow, { id: 5 }, 'paid');
+  // @ts-expect-error its id is a number
+  await workflows.findOngoing(OrderWorkflow, { id: '5' });
   // @ts-expect-error it is about something else
   await workflows.start(OrderWorkflow, { subject: { region: 'eu' } });
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { ArgsOf, SubjectOf, WorkflowOf } from '../definition/context.js';
+import type { ArgsOf, SubjectInput, WorkflowOf } from '../definition/context.js';
 import { ongoingOnSteps } from '../store/gravestones.js';
 import { ongoingRunOf } from '../store/start.js';
 import type { SignalDefinition } from '../definition/signal.js';
@@ -22,7 +22,7 @@ export type StartOptions<W> = {
    * Who or what the run is about: an entity, or a value with a `@SubjectLoader`. The tables store its type and id. A subject has
    * at most one ongoing run of a class.
    */
-  subject?: SubjectOf<W> | null;
+  subject?: SubjectInput<W> | null;
   /** The same request again, with the same key, gets the same run back: see `duplicateStart`. Unique for the class; blank: none. */
   idempotencyKey?: string;
   /** Who starts it, for the audit trail. Default `app`. */
@@ -127,7 +127,7 @@ export class WorkflowService {
    */
   async findOngoing<W extends WorkflowOf<any, any>>(
     workflow: WorkflowType<W>,
-    subject: NonNullable<SubjectOf<W>>,
+    subject: NonNullable<SubjectInput<W>>,
     options?: ReadOptions,
   ): Promise<WorkflowHandle | null> {
     const { manager } = callOptions(options, READ_KEYS, 'findOngoing');
@@ -156,7 +156,7 @@ export class WorkflowService {
    */
   async signal<W extends WorkflowOf<any, any>, Payload>(
     workflow: WorkflowType<W>,
-    subject: NonNullable<SubjectOf<W>>,
+    subject: NonNullable<SubjectInput<W>>,
     signal: string | SignalDefinition<Payload>,
     payload?: Payload,
     given?: SignalOptions & { missing?: 'raise' | 'ignore' },
