@@ -127,8 +127,7 @@ export type SubjectOf<W> = W extends WorkflowOf<infer Subject, any> ? Subject : 
  * What names a workflow's subject in a call: the record, or, where its key is `id`, that alone (`{ id: 5 }`), for a webhook that has no more. The latter
  * needs a class that declares its `subject`, and an entity of a DataSource.
  */
-export type SubjectInput<W> =
-  SubjectOf<W> | (SubjectOf<W> extends { id: infer Id } ? { /** Its key. */ readonly id: Id } : never);
+export type SubjectInput<W> = SubjectOf<W> | (SubjectOf<W> extends { id: unknown } ? Pick<SubjectOf<W>, 'id'> : never);
 
 /** The type of a workflow's arguments. */
 export type ArgsOf<W> = W extends WorkflowOf<any, infer Args> ? Args : never;
