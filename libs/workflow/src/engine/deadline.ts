@@ -6,7 +6,7 @@ import { publish } from '../observe/channels.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
-import { isAborted } from '../store/database.js';
+import { isAborted } from '../store/sql-state.js';
 import { recordNotice } from '../store/notice.js';
 import { currentRow, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';

@@ -7,7 +7,7 @@ import { captureError } from '../model/error-record.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
-import { isAborted } from '../store/database.js';
+import { isAborted } from '../store/sql-state.js';
 import { isPassing, patiently } from '../store/patience.js';
 import { lockDueRow, lockRun, stepRow, type RunAndRow, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal } from '../store/signals.js';

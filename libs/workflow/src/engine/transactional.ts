@@ -1,5 +1,5 @@
 import { StepTimedOutError } from '../errors.js';
-import { isAborted, isRetryable } from '../store/database.js';
+import { isAborted, isRetryable } from '../store/sql-state.js';
 import { isPassing, outlasted, patiently } from '../store/patience.js';
 import { lockRun, recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';

@@ -7,7 +7,7 @@ import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
 import { isLegal, isOngoing } from '../model/states.js';
 import { publish } from '../observe/channels.js';
 import { plainStepKey } from '../store/claim.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal, insertSignal, recordDuplicate, signalByKey, wake, type SignalRow } from '../store/signals.js';
 import type { Transaction } from '../store/transaction.js';

@@ -7,16 +7,12 @@ import { AfterCommit } from './after-commit.js';
 import { cutClient } from './client-config.js';
 import { Connection, StatementTexts, transactionStatus, type DriverClient } from './connection.js';
 import { Semaphore } from './semaphore.js';
+import { isRetryable } from './sql-state.js';
 import { nameOf } from './tables.js';
 import { SET_MARK, Transaction } from './transaction.js';
 import { statement, type Tables } from './statement.js';
 import type { Wakeup } from './wakeup.js';
 
-/**
- * Deadlock, serialization failure: the transaction may be run again whole. So it may when a prepared statement was not there (26000, 42P05: a
- * transaction pooler): from then on they are sent without names.
- */
-const RETRYABLE = new Set(['40P01', '40001', '26000', '42P05']);
 const TRIES = 5;
 /** A process that vanishes inside one of our transactions gives its locks back after this long. */
 const IDLE_LIMIT_MS = 60_000;
@@ -32,8 +28,6 @@ const MAX_INT4 = 2_147_483_647;
 /** A pool that is being closed by the application waits this long for what bodies hold that do not end. */
 const POOL_END_MS = 1_000;
 const POOL_LOOK_MS = 100;
-/** How deep an application wraps the database's error in errors of its own. */
-const MAX_CAUSES = 10;
 
 const SERVER = statement(
   'server',
@@ -360,34 +354,4 @@ async function rollBack(connection: Connection): Promise<void> {
 /** As TypeORM itself tells: true for the manager of another copy of it too, and behind a proxy. */
 function isEntityManager(value: object): boolean {
   return (value as { '@instanceof'?: unknown })['@instanceof'] === Symbol.for('EntityManager');
-}
-
-/** A deadlock or a serialization failure, also as the cause of what was thrown. */
-export function isRetryable(error: unknown): boolean {
-  let at = error;
-  for (let depth = 0; depth < MAX_CAUSES && at != null; depth += 1) {
-    if (RETRYABLE.has(sqlStateOf(at) ?? '')) return true;
-    at = read(at, 'cause');
-  }
-  return false;
-}
-
-/** A statement before this one failed in the same transaction, and somebody swallowed that. */
-export function isAborted(error: unknown): boolean {
-  return sqlStateOf(error) === '25P02';
-}
-
-/** The SQLSTATE of a database error; undefined for anything else, a lost connection too. */
-export function sqlStateOf(error: unknown): string | undefined {
-  const code = read(error, 'code');
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
-}
-
-/** Anything can be thrown, also what throws when it is looked at. */
-function read(thrown: unknown, key: string): unknown {
-  try {
-    return (thrown as Record<string, unknown> | null | undefined)?.[key];
-  } catch {
-    return undefined;
-  }
 }

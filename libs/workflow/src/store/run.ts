@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { sqlStateOf } from './database.js';
+import { sqlStateOf } from './sql-state.js';
 import { statement, statusIs } from './statement.js';
 import { LockTimeoutError } from '../errors.js';
 import { sourceOf, type RunStatus, type StepStatus } from '../model/states.js';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
 import { PlannedSize } from '../store/planned-size.js';
+import { isOfStatementName, sqlStateOf } from '../store/sql-state.js';
 import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
 import { period, retryPause } from './jitter.js';
 import { monotonic } from './monotonic.js';
@@ -147,8 +148,7 @@ export class LeaseKeeper {
     try {
       return await this.askOnce(client, which, values);
     } catch (error) {
-      // Behind a transaction pooler: prepared on another of its connections.
-      if (!this.prepares || !['26000', '42P05'].includes(String((error as { code?: unknown }).code))) throw error;
+      if (!this.prepares || !isOfStatementName(error)) throw error;
       this.prepares = false;
       return this.askOnce(client, which, values);
     }
@@ -187,7 +187,7 @@ export class LeaseKeeper {
         .rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
-      if (!this.readsTimeline || !['42501', '42883'].includes(String((error as { code?: unknown }).code))) throw error;
+      if (!this.readsTimeline || !['42501', '42883'].includes(sqlStateOf(error) ?? '')) throw error;
       this.readsTimeline = false;
       return;
     }

@@ -7,7 +7,7 @@ import { resolveStranded } from '../engine/stranded-wait.js';
 import { plainStepKey } from '../store/claim.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { deleteRuns, endedRuns, RETENTION_PAGE, type EndedRun } from '../store/retention.js';
 import {
   hungRows,
