@@ -28,6 +28,7 @@ import type { Repositories } from './service/run-access.js';
 import { SERVICE_PARTS } from './service/service.parts.js';
 import { WorkflowService } from './service/workflow.service.js';
 import { Database } from './store/database.js';
+import { Pool } from './store/pool.js';
 import { tablesOf, WorkflowEntities } from './store/tables.js';
 import { Wakeup } from './store/wakeup.js';
 import { workerIdentity } from './worker/identity.js';
@@ -253,7 +254,7 @@ type Values<R extends Repositories> = [R['runs'], R['steps'], R['events'], R['si
 function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSettings): Database {
   const logger = workflowLogger;
   const engine = engineConnections(dataSource, settings);
-  const poolSize = poolSizeOf(dataSource);
+  const poolSize = new Pool(dataSource).size;
   return new Database(dataSource, tablesOf(dataSource), wakeup, {
     engineConnections: engine,
     callersConnections: settings.worker ? poolSize - engine : poolSize,
@@ -272,19 +273,13 @@ function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSe
 
 /** The engine's share of the pool: the application must always find a connection for itself. */
 function engineConnections(dataSource: DataSource, { worker }: WorkflowSettings): number {
-  const poolSize = poolSizeOf(dataSource);
+  const poolSize = new Pool(dataSource).size;
   const share = (worker && worker.connections) || Math.max(1, Math.floor(poolSize / 2));
   if (share < poolSize || !worker) return share;
   throw new WorkflowConfigurationError(
     `WorkflowModule: "worker.connections" is ${share}, and the DataSource's pool has ${poolSize}; allowed: fewer than the pool has, so ` +
       'that steps find a connection for their own queries. Raise "poolSize" of the DataSource (at least 2), or lower it.',
   );
-}
-
-/** What `pg` was given, by TypeORM's `poolSize` or in `extra`; its own default is 10. */
-function poolSizeOf(dataSource: DataSource): number {
-  const pool = (dataSource.driver as { master?: { options?: { max?: number } } }).master;
-  return pool?.options?.max ?? 10;
 }
 
 /** Workflows and subjects are looked for when first asked for: Nest has to have made every provider. */
