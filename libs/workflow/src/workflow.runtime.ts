@@ -139,8 +139,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
   /** Who missed two self-tests in a row is gone. */
   private peers({ queues, pollInterval }: WorkerSettings): Peers {
     const { registry } = this.parts;
-    const handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
-    return new Peers(kindOf(queues, handlers), testEvery(pollInterval) * 2.5);
+    return new Peers(kindOf(queues, registry.handlerNames()), testEvery(pollInterval) * 2.5);
   }
 
   /** With one connection, whatever holds it while the application's code runs keeps claims and settlements waiting. */

@@ -101,7 +101,7 @@ export class Dispatcher {
     this.timer = new LookTimer(() => this.look(), peers);
     this.ownership = new Ownership(this.inHand, (ids) => void this.takeUp(ids));
     this.stalls = new Stalls(parts, runner, (end) => this.executor.settleMember(end));
-    this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
+    this.handlers = registry.handlerNames();
     const keysOf = (kind: 'plain' | 'gated') =>
       registry
         .all()

@@ -60,8 +60,8 @@ export class Sweeper {
     private readonly scheduler: SchedulerRegistry,
   ) {
     const loaded = parts.registry.all().map(({ definition }) => definition);
-    this.workflows = loaded.map(({ name }) => name);
-    this.handlers = [...this.workflows, ...parts.registry.jobs().map(({ definition }) => definition.name)];
+    this.workflows = parts.registry.workflowNames();
+    this.handlers = parts.registry.handlerNames();
     const steps = loaded.flatMap(({ name, steps: all }) =>
       all.map((step) => ({ step, key: plainStepKey(name, step.name) })),
     );
