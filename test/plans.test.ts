@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
-import { unjoinedBatches } from '../libs/workflow/src/store/members';
+import { unjoinedBatches } from '../libs/workflow/src/store/batches';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockClaimedRow, lockDueRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';

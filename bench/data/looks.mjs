@@ -15,8 +15,8 @@ import { inPackage } from './sides.mjs';
 const claims = inPackage('store/claim.js');
 /** @type {typeof import('../../libs/workflow/src/store/leases.js')} */
 const leases = inPackage('store/leases.js');
-/** @type {typeof import('../../libs/workflow/src/store/members.js')} */
-const members = inPackage('store/members.js');
+/** @type {typeof import('../../libs/workflow/src/store/batches.js')} */
+const batches = inPackage('store/batches.js');
 /** @type {typeof import('../../libs/workflow/src/store/retention.js')} */
 const retention = inPackage('store/retention.js');
 /** @type {typeof import('../../libs/workflow/src/store/sweep.js')} */
@@ -42,10 +42,10 @@ export const POLLS = [
     run: (side) => waits.passedDeadlines(side.connection, classes(side), []),
   },
   { name: 'look for the next deadline', run: (side) => waits.nextDeadlineIn(side.connection, classes(side), []) },
-  { name: 'look for batches due to be joined', run: (side) => members.dueJoins(side.connection, classes(side), []) },
+  { name: 'look for batches due to be joined', run: (side) => batches.dueJoins(side.connection, classes(side), []) },
   {
     name: 'look for batches that nobody joined',
-    run: (side) => members.unjoinedBatches(side.connection, classes(side), FIRST_RUN, 8_000),
+    run: (side) => batches.unjoinedBatches(side.connection, classes(side), FIRST_RUN, 8_000),
   },
 ];
 
@@ -54,13 +54,13 @@ export const JOINS = [
   {
     name: 'probe for an open member, of 1,000',
     before: batchOf(1_000),
-    run: ({ connection }, { id }) => members.hasOpenMember(connection, id),
+    run: ({ connection }, { id }) => batches.hasOpenMember(connection, id),
     after: (side, batch) => forget(side, [{ id: batch.workflowId }]),
   },
   {
     name: 'count of 1,000 members (the join)',
     before: batchOf(1_000),
-    run: ({ connection }, batch) => members.countMembers(connection, { ...batch, step: 'send' }),
+    run: ({ connection }, batch) => batches.countMembers(connection, { ...batch, step: 'send' }),
     after: (side, batch) => forget(side, [{ id: batch.workflowId }]),
   },
 ];

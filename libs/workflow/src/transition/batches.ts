@@ -3,7 +3,7 @@ import { FanOutFailedError, StepNotDefinedError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
-import { countMembers, hasOpenMember } from '../store/members.js';
+import { countMembers, hasOpenMember } from '../store/batches.js';
 import { currentRow, lockRun } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { SYSTEM } from './by.js';

@@ -3,7 +3,7 @@ import { fireDeadline } from '../engine/deadline.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
 import type { ErrorContext } from '../observe/error-reporter.js';
-import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/members.js';
+import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/batches.js';
 import { isPassing } from '../store/patience.js';
 import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
 import { LookTimer } from './look-timer.js';
@@ -50,7 +50,7 @@ export class Watch {
     peers: Peers,
   ) {
     this.timer = new LookTimer(() => this.look(), peers);
-    this.handlers = parts.registry.all().map(({ definition }) => definition.name);
+    this.handlers = parts.registry.workflowNames();
   }
 
   /** Looks now; while it looks already, once more after that. */
