@@ -1,9 +1,9 @@
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { StallAction } from 'nestjs-pg-workflows';
-import { Attempt } from '../../libs/workflow/src/engine/attempt';
+import { attemptOfClaimed, type Attempt } from '../../libs/workflow/src/engine/attempt';
 import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
 import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
-import { Member, runMember } from '../../libs/workflow/src/engine/member';
+import { memberOf, runMember } from '../../libs/workflow/src/engine/member';
 import {
   claim,
   plainStepKey,
@@ -52,14 +52,7 @@ export class Process {
   }
 
   attemptOf(row: ClaimedRow): Attempt {
-    const workflow = this.parts.registry.get(row.handler)!;
-    const { id, workflow_id: workflowId, attempt, claim_no: claimNo, queue, priority } = row;
-    return new Attempt(
-      workflow,
-      workflow.definition.step(row.step_name)!,
-      { id, workflowId, attempt, claimNo, queue, priority },
-      { args: row.arguments, subject: { type: row.subject_type!, id: row.subject_id! } },
-    );
+    return attemptOfClaimed(this.parts.registry, row);
   }
 
   /** Runs an attempt to its end, which is settled as `wayOf` says by then. Answers with the next one, when it went on in place. */
@@ -83,16 +76,7 @@ export class Process {
 
   /** Runs a member's try to its end. Answers whether that was still wanted. */
   async runMember(row: ClaimedMember): Promise<boolean> {
-    const member = new Member(this.parts.registry.job(row.handler)!, {
-      id: row.id,
-      workflowId: row.workflow_id,
-      workflowName: row.workflow_class,
-      stepName: row.step_name,
-      claimNo: row.claim_no,
-      attempt: row.job_attempt,
-      args: row.job_args,
-    });
-    return this.members.settle(await runMember(this.parts, member));
+    return this.members.settle(await runMember(this.parts, memberOf(this.parts.registry, row)));
   }
 
   async declareStalled(suspects: readonly SuspectRow[], action: StallAction): Promise<void> {

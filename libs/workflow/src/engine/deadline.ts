@@ -14,11 +14,10 @@ import { moveDeadline } from '../store/wait.js';
 import { SYSTEM } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
 import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
-import type { Attempt } from './attempt.js';
+import { attemptOfDue, type Attempt } from './attempt.js';
 import { contextOf } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import { deadlineOf } from './gate.js';
-import { attemptOf as attemptOfRow } from './guarded-claim.js';
 import type { LiveContext } from './live-context.js';
 import { askUnderLock, swallowedError, WAIT_TIMEOUT } from './under-lock.js';
 
@@ -220,5 +219,5 @@ function timedOutError({ run, row, workflow }: Waiting): WaitTimedOutError {
 }
 
 function attemptOf({ workflow, step, run, row }: Waiting): Attempt {
-  return attemptOfRow(workflow, step, run, row);
+  return attemptOfDue(workflow, step, run, row);
 }
