@@ -6,12 +6,13 @@ import { RunAccess } from '../libs/workflow/src/service/run-access';
 import type { ServiceParts } from '../libs/workflow/src/service/service.parts';
 import type { Starter } from '../libs/workflow/src/service/starter';
 import { completedOutputs, consecutiveReattempts } from '../libs/workflow/src/store/attempts';
-import { claim, ownedRows, plainStepKey } from '../libs/workflow/src/store/claim';
+import { claim, ownedRows } from '../libs/workflow/src/store/claim';
+import { stepKey } from '../libs/workflow/src/store/step-key';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import * as batches from '../libs/workflow/src/store/batches';
 import * as members from '../libs/workflow/src/store/members';
 import { deleteRuns, endedRuns } from '../libs/workflow/src/store/retention';
-import { lockRunIfFree, runById, stepRow } from '../libs/workflow/src/store/run';
+import { FIRST_RUN, lockRunIfFree, runById, stepRow } from '../libs/workflow/src/store/run';
 import * as signals from '../libs/workflow/src/store/signals';
 import { ongoingRunOf, runByKey } from '../libs/workflow/src/store/start';
 import { strandedWaits, waitingBatches } from '../libs/workflow/src/store/sweep';
@@ -27,8 +28,7 @@ import { flat, indexesOf, JIT_ABOVE_COST, MODES, planOf, seqScansOf, statementOf
 
 const SCHEDULED = 30_000;
 const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_000 };
-const STEPS = { waiting: [plainStepKey('Class0', 'wait')], declared: [plainStepKey('Class0', 'crowd')] };
-const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
+const STEPS = { waiting: [stepKey('Class0', 'wait')], declared: [stepKey('Class0', 'crowd')] };
 
 interface PlannedStatement {
   readonly indexes: string[];

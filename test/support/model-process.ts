@@ -4,13 +4,8 @@ import { attemptOfClaimed, type Attempt } from '../../libs/workflow/src/engine/a
 import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
 import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
 import { memberOf, runMember } from '../../libs/workflow/src/engine/member';
-import {
-  claim,
-  plainStepKey,
-  type ClaimedMember,
-  type ClaimedRow,
-  type Claims,
-} from '../../libs/workflow/src/store/claim';
+import { claim, type ClaimedMember, type ClaimedRow, type Claims } from '../../libs/workflow/src/store/claim';
+import { stepKey } from '../../libs/workflow/src/store/step-key';
 import { Wakeup } from '../../libs/workflow/src/store/wakeup';
 import { InHand } from '../../libs/workflow/src/worker/in-hand';
 import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
@@ -44,7 +39,7 @@ export class Process {
   /** Claims a due step of the variant's class, in a set. */
   claimStep(variant: number): Promise<Claims> {
     const { name, steps } = this.parts.registry.require(className(variant));
-    return this.claim(name, steps.filter(({ plain }) => plain).map((step) => plainStepKey(name, step.name))); // prettier-ignore
+    return this.claim(name, steps.filter(({ plain }) => plain).map((step) => stepKey(name, step.name))); // prettier-ignore
   }
 
   claimMember(): Promise<Claims> {

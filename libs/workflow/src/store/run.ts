@@ -17,6 +17,9 @@ export interface RunRow {
   readonly rerun_of: string | null;
 }
 
+/** Before every run's id. */
+export const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
+
 export const RUN_COLUMNS = `w.id, w.workflow_class, w.subject_type, w.subject_id, w.arguments, w.status, w.current_step,
   w.definition_digest, w.rerun_of`;
 

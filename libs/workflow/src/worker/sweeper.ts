@@ -4,7 +4,6 @@ import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
 import type { Stalled } from '../engine/stall.js';
 import { resolveStranded } from '../engine/stranded-wait.js';
-import { plainStepKey } from '../store/claim.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
 import { sqlStateOf } from '../store/sql-state.js';
@@ -18,6 +17,7 @@ import {
   waitingBatches,
   type SweptRow,
 } from '../store/sweep.js';
+import { stepKey, stepKeys } from '../store/step-key.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
@@ -59,16 +59,16 @@ export class Sweeper {
     private readonly wakeup: Wakeup,
     private readonly scheduler: SchedulerRegistry,
   ) {
-    const loaded = parts.registry.all().map(({ definition }) => definition);
-    this.workflows = parts.registry.workflowNames();
-    this.handlers = parts.registry.handlerNames();
-    const steps = loaded.flatMap(({ name, steps: all }) =>
-      all.map((step) => ({ step, key: plainStepKey(name, step.name) })),
+    const { registry } = parts;
+    this.workflows = registry.workflowNames();
+    this.handlers = registry.handlerNames();
+    const loaded = registry.all();
+    this.timeouts = loaded.flatMap(({ definition: { name, steps } }) =>
+      steps.flatMap((step) => (step.timeout === null ? [] : [{ key: stepKey(name, step.name), ms: step.timeout }])),
     );
-    this.timeouts = steps.flatMap(({ key, step: { timeout } }) => (timeout === null ? [] : [{ key, ms: timeout }]));
     this.steps = {
-      waiting: steps.flatMap(({ key, step }) => (step.waitFor ? [key] : [])),
-      declared: steps.flatMap(({ key, step }) => (step.kind === 'removed' ? [] : [key])),
+      waiting: stepKeys(loaded, (step) => step.waitFor !== null),
+      declared: stepKeys(loaded, (step) => step.kind !== 'removed'),
     };
   }
 
