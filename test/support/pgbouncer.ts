@@ -24,7 +24,7 @@ export interface PgBouncer {
 const START_TRIES = 200;
 
 /** Where the program is; undefined where there is none. */
-export const pgbouncerProgram = findProgram();
+const pgbouncerProgram = findProgram();
 
 function findProgram(): string | undefined {
   const candidates = ['pgbouncer', '/usr/sbin/pgbouncer', '/usr/local/bin/pgbouncer'];

@@ -23,7 +23,7 @@ import { Watch } from './watch.js';
 import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the poll. */
-export const POLL_NAME = 'workflow-dispatcher';
+const POLL_NAME = 'workflow-dispatcher';
 
 /** A row that somebody else holds is looked for again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;

@@ -25,7 +25,7 @@ import type { Stalls } from './stalls.js';
 import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the sweep. */
-export const SWEEP_NAME = 'workflow-sweeper';
+const SWEEP_NAME = 'workflow-sweeper';
 
 /** How often ended runs are deleted; more often when they are kept for less. */
 const RETENTION_EVERY_MS = 60 * 60 * 1_000;
