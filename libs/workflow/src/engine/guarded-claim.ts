@@ -2,7 +2,7 @@ import { matcherName } from '../definition/signal.js';
 import type { WaitDeadline } from '../definition/wait-timeout.js';
 import { StepNotDefinedError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
 import { isAborted } from '../store/sql-state.js';
@@ -13,6 +13,7 @@ import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
 import { park } from '../store/wait.js';
 import { applyMove } from '../transition/change-run.js';
+import { contextOfEnd } from '../transition/context-of-end.js';
 import { endAttempt, outcomeOf } from '../transition/outcomes.js';
 import { attemptOfDue, type Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
@@ -25,7 +26,7 @@ export type GuardedClaim =
   /** Somebody else has it, or it moved on: nothing was done. */
   | { readonly kind: 'dropped' }
   /** A guard, a gravestone or a missing step ended the attempt. */
-  | { readonly kind: 'ended'; readonly report: { readonly error: unknown; readonly context: ErrorContext } | null }
+  | { readonly kind: 'ended'; readonly report: ErrorReport | null }
   /** No signal was there: the run waits, until this many milliseconds from now when its wait has a deadline. */
   | { readonly kind: 'parked'; readonly deadlineIn: number | null }
   /** The body is to run. */
@@ -196,12 +197,6 @@ async function pauseOnMissingStep(
   );
   const outcome = outcomeOf('paused', { error: captureError(error, { backtraceLines: settings.errorBacktraceLines }) });
   await applyMove(transaction, run, endAttempt(definition, { run, row }, outcome, { defaultQueue: settings.queue }));
-  const context = {
-    workflowClass: definition.name,
-    workflowId: run.id,
-    stepName: row.step_name,
-    attempt: row.attempt,
-    outcome: outcome.kind,
-  };
+  const context = contextOfEnd(definition, { run, row }, outcome.kind);
   return { kind: 'ended', report: { error, context } };
 }

@@ -2,8 +2,8 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
-import type { Stalled } from '../engine/stall.js';
 import { resolveStranded } from '../engine/stranded-wait.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
 import { sqlStateOf } from '../store/sql-state.js';
@@ -155,7 +155,7 @@ export class Sweeper {
   private async eachRun(
     lock: Connection | null,
     pageOf: (connection: Connection, after: string | null) => Promise<(SweptRow & { readonly missed?: boolean })[]>,
-    handle: (row: { id: string; workflowId: string }) => Promise<Stalled['report']>,
+    handle: (row: { id: string; workflowId: string }) => Promise<ErrorReport | null>,
   ): Promise<void> {
     for (let after: string | null = null; ;) {
       const page: Awaited<ReturnType<typeof pageOf>> = await this.read((connection) => pageOf(connection, after));
@@ -232,7 +232,7 @@ export class Sweeper {
     return this.parts.database.engineConnect(use);
   }
 
-  private async report(given: Stalled['report']): Promise<void> {
+  private async report(given: ErrorReport | null): Promise<void> {
     if (given) await this.runner.report(given.error, given.context);
   }
 }

@@ -2,7 +2,7 @@ import type { AttemptRunner } from '../engine/attempt-runner.js';
 import { fireDeadline } from '../engine/deadline.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/batches.js';
 import { isPassing } from '../store/patience.js';
 import { FIRST_RUN } from '../store/run.js';
@@ -182,7 +182,7 @@ export class Watch {
     this.lookIn(this.retryPause);
   }
 
-  private report(report: { readonly error: unknown; readonly context: ErrorContext } | null | undefined): void {
+  private report(report: ErrorReport | null | undefined): void {
     if (!report) return;
     const reported = this.runner.report(report.error, report.context).finally(() => this.reports.delete(reported));
     this.reports.add(reported);
