@@ -31,8 +31,8 @@ Object.assign(below, {
 const src = '^libs/workflow/src/';
 /** Files at the top that rooms may name. @type {Record<string, string>} */
 const atTheTop = {
-  options: `${src}workflow\\.options\\.ts$`,
-  wiring: `${src}workflow\\.(module|runtime)\\.ts$`,
+  options: `${src}workflow\\.(options|option-checks)\\.ts$`,
+  wiring: `${src}workflow\\.(module|providers|runtime)\\.ts$`,
 };
 /** @param {string} name */
 const place = (name) => atTheTop[name] ?? `${src}${name}/`;
@@ -58,7 +58,7 @@ module.exports = {
         path: src,
         pathNot: [
           ...Object.keys(below).map(place),
-          `${src}(errors|index|workflow\\.health|workflow\\.metrics|workflow\\.module|workflow\\.options|workflow\\.runtime)(\\.spec)?\\.ts$`,
+          `${src}(errors|index|workflow\\.health|workflow\\.metrics|workflow\\.module|workflow\\.options|workflow\\.option-checks|workflow\\.providers|workflow\\.runtime)(\\.spec)?\\.ts$`,
         ],
       },
     },
@@ -72,7 +72,7 @@ module.exports = {
       name: 'options-import-little',
       severity: 'error',
       from: { path: place('options') },
-      to: { path: src, pathNot: [errors, place('definition'), place('model')], ...notTypeOnly },
+      to: { path: src, pathNot: [errors, place('options'), place('definition'), place('model')], ...notTypeOnly },
     },
     {
       name: 'definition-knows-no-database',

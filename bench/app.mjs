@@ -83,11 +83,12 @@ function workflowModule(modes) {
  */
 async function claimOnce(app) {
   const { database, worker } = app.get(inPackage('engine/engine.parts.js').ENGINE_PARTS, { strict: false });
-  const { claim, plainStepKey } = inPackage('store/claim.js');
+  const { claim } = inPackage('store/claim.js');
+  const { stepKey } = inPackage('store/step-key.js');
   const filter = {
     lanes: [{ queue: 'default', priority: 0 }],
     handlers: ['Parked'],
-    plainSteps: ['next', 'wait'].map((name) => plainStepKey('Parked', name)),
+    plainSteps: ['next', 'wait'].map((name) => stepKey('Parked', name)),
     gatedSteps: [],
     inHand: [],
   };

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { Step, Workflow, WorkflowOf, type Ctx } from 'nestjs-pg-workflows';
-import { claim, LARGEST_CLAIM, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import { claim, LARGEST_CLAIM, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import { stepKey } from '../libs/workflow/src/store/step-key';
 import { Connection, StatementTexts } from '../libs/workflow/src/store/connection';
 import { createTestDatabase, type TestDatabase } from './support/database';
 import { fillEnded, fillScheduled, LANES, LOADED } from './support/large-tables';
@@ -22,7 +23,7 @@ const ROUNDS = 40;
 const FILTER: ClaimFilter = {
   lanes: LANES,
   handlers: LOADED,
-  plainSteps: LOADED.map((name) => plainStepKey(name, 'one')),
+  plainSteps: LOADED.map((name) => stepKey(name, 'one')),
   gatedSteps: [],
   inHand: [],
 };

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   CancelIf,
   step,
@@ -11,24 +10,15 @@ import {
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
 import { attempts } from './support/attempts';
+import { body, runBody } from './support/bodies';
 import { held, script, Scripted } from './support/scripted';
 import { workflowSuite } from './support/suite';
-
-type Body = (ctx: StepContext) => unknown;
-
-const bodies = new Map<string, Body>();
-
-function body(of: Body) {
-  const key = randomUUID();
-  bodies.set(key, of);
-  return { args: { key } };
-}
 
 @Workflow()
 class Bounded extends WorkflowOf<null, { key: string }> {
   @Step({ timeout: 50 })
   async only(ctx: Ctx<this>) {
-    await bodies.get(ctx.args.key)!(ctx);
+    await runBody(ctx);
   }
 }
 
@@ -36,7 +26,7 @@ class Bounded extends WorkflowOf<null, { key: string }> {
 class BoundedTransactional extends WorkflowOf<null, { key: string }> {
   @Step({ timeout: 50, transactional: true })
   async only(ctx: Ctx<this>) {
-    await bodies.get(ctx.args.key)!(ctx);
+    await runBody(ctx);
   }
 }
 

@@ -4,7 +4,7 @@ import { ACTS } from './support/race-acts';
 import { Arena, AT_ONCE } from './support/race-arena';
 import { Conductor } from './support/race-conductor';
 import { Pair } from './support/race-pairs';
-import { SCENERY } from './support/race-scenes';
+import { SCENERY } from './support/race-workflows';
 import { Side } from './support/race-sides';
 import { workflowSuite } from './support/suite';
 

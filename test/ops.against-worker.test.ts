@@ -1,7 +1,8 @@
-import { Step, Workflow, WorkflowOf, type Ctx, type StepContext, type WorkflowHandle } from 'nestjs-pg-workflows';
+import { Step, Workflow, WorkflowOf, type Ctx, type StepContext } from 'nestjs-pg-workflows';
+import { performances } from './support/performing';
 import { allRows, attemptsOf, newestRow } from './support/rows';
 import { held, Scripted, script } from './support/scripted';
-import { workflowSuite, type TestApp } from './support/suite';
+import { workflowSuite } from './support/suite';
 
 const boom = () => {
   throw new Error('boom');
@@ -34,29 +35,8 @@ class Transactional extends WorkflowOf {
 describe('verbs against a worker', () => {
   const suite = workflowSuite();
   const { sql, until, trail } = suite;
+  const { runAnother, performing, untilEnded } = performances(suite);
   const boot = () => suite.boot([Scripted, CancelsOnError, Transactional]);
-
-  /** A run that starts and finishes now: every row due before it was seen by a worker first. */
-  async function runAnother({ workflows }: TestApp): Promise<void> {
-    await until(await workflows.start(Scripted, script({})), 'finished');
-  }
-
-  /** A run that performs its first step. */
-  async function performing({ workflows }: TestApp, ending?: (ctx: StepContext) => unknown) {
-    const one = held(ending);
-    const run = await workflows.start(Scripted, script({ one: one.body }));
-    const context = await one.reached;
-    return { run, context, release: one.release };
-  }
-
-  async function untilEnded(run: WorkflowHandle, rowsLeft: number): Promise<void> {
-    await suite.eventually(
-      async () =>
-        (await sql(`select from workflow_steps where workflow_id = $1 and finished_at is not null`, [run.id])).length >=
-        rowsLeft,
-      `${rowsLeft} attempts have ended`,
-    );
-  }
 
   describe('an outside pause while a body is at work', () => {
     test('OPS-01 pause of a performing run: the body goes on, and its outcome is recorded', async () => {

@@ -1,16 +1,9 @@
-import {
-  CancelIf,
-  Step,
-  Workflow,
-  WorkflowOf,
-  type Ctx,
-  type StepContext,
-  type WorkflowHandle,
-} from 'nestjs-pg-workflows';
+import { CancelIf, Step, Workflow, WorkflowOf, type Ctx, type StepContext } from 'nestjs-pg-workflows';
 import { holdRuns, untilWaitingForLocks } from './support/locks';
+import { performances } from './support/performing';
 import { attemptsOf, newestRow } from './support/rows';
 import { held, Scripted, script } from './support/scripted';
-import { workflowSuite, type TestApp } from './support/suite';
+import { workflowSuite } from './support/suite';
 
 const boom = () => {
   throw new Error('boom');
@@ -67,29 +60,8 @@ const PROVIDERS = [Scripted, Apart, Guarded, Unwanted, CancelsOnError];
 describe("the worker's moves", () => {
   const suite = workflowSuite();
   const { sql, until, trail } = suite;
+  const { runAnother, performing, untilEnded } = performances(suite);
   const boot = () => suite.boot(PROVIDERS);
-
-  /** A run that starts and finishes now: every row due before it was seen by a worker first. */
-  async function runAnother({ workflows }: TestApp): Promise<void> {
-    await until(await workflows.start(Scripted, script({})), 'finished');
-  }
-
-  /** A run that performs its first step. */
-  async function performing({ workflows }: TestApp, ending?: (ctx: StepContext) => unknown) {
-    const one = held(ending);
-    const run = await workflows.start(Scripted, script({ one: one.body }));
-    const context = await one.reached;
-    return { run, context, release: one.release };
-  }
-
-  async function untilEnded(run: WorkflowHandle, rowsLeft: number): Promise<void> {
-    await suite.eventually(
-      async () =>
-        (await sql(`select from workflow_steps where workflow_id = $1 and finished_at is not null`, [run.id])).length >=
-        rowsLeft,
-      `${rowsLeft} attempts have ended`,
-    );
-  }
 
   describe('claim', () => {
     test.each([Scripted, Guarded])('OPS-20 a due step of a ready run is claimed: %p', async (workflow) => {

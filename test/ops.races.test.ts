@@ -3,25 +3,13 @@ import {
   InvalidTransitionError,
   NotPausedError,
   Step,
-  SubjectLoader,
   Workflow,
   WorkflowOf,
-  type LoadsSubject,
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
 import { holdRuns, untilWaitingForLocks } from './support/locks';
 import { workflowSuite } from './support/suite';
-
-class Ticket {
-  constructor(readonly id: string) {}
-}
-
-@SubjectLoader(Ticket)
-class TicketLoader implements LoadsSubject<Ticket> {
-  async load(id: string) {
-    return new Ticket(id);
-  }
-}
+import { Ticket, TicketLoader } from './support/ticket';
 
 @Workflow({ subject: Ticket })
 class Raced extends WorkflowOf<Ticket> {

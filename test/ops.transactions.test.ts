@@ -3,11 +3,9 @@ import {
   InvalidTransitionError,
   LockTimeoutError,
   Step,
-  SubjectLoader,
   Workflow,
   WorkflowNotFoundError,
   WorkflowOf,
-  type LoadsSubject,
   type VerbOptions,
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
@@ -17,20 +15,10 @@ import { holdRuns } from './support/locks';
 import { allRows, attemptsOf } from './support/rows';
 import { held, Scripted, script } from './support/scripted';
 import { workflowSuite, type TestApp } from './support/suite';
+import { Ticket, TicketLoader } from './support/ticket';
 
-class Room {
-  constructor(readonly id: string) {}
-}
-
-@SubjectLoader(Room)
-class RoomLoader implements LoadsSubject<Room> {
-  async load(id: string) {
-    return new Room(id);
-  }
-}
-
-@Workflow({ subject: Room })
-class Booking extends WorkflowOf<Room> {
+@Workflow({ subject: Ticket })
+class Booking extends WorkflowOf<Ticket> {
   @Step({ wait: '1 hour' })
   async only() {}
 }
@@ -82,12 +70,12 @@ const VERBS: VerbCase[] = [
 describe("verbs in the caller's transaction", () => {
   const suite = workflowSuite();
   const { sql, until, trail } = suite;
-  const boot = (options = {}) => suite.boot([Booking, RoomLoader, Scripted], options);
+  const boot = (options = {}) => suite.boot([Booking, TicketLoader, Scripted], options);
   const bootIdle = () => boot({ worker: false });
   /** Looks only when it is woken. */
   const bootSleeper = () => boot({ worker: { pollInterval: '10 minutes' } });
-  let rooms = 0;
-  const room = () => new Room(String((rooms += 1)));
+  let tickets = 0;
+  const ticket = () => new Ticket(String((tickets += 1)));
 
   function announcementsOf({ app }: TestApp): Announcement[] {
     const heard: Announcement[] = [];
@@ -97,7 +85,7 @@ describe("verbs in the caller's transaction", () => {
 
   test.each(VERBS)('OPS-17 $verb takes effect, and wakes workers, when the transaction commits', async (one) => {
     const app = await bootIdle();
-    const run = await app.workflows.start(Booking, { subject: room() });
+    const run = await app.workflows.start(Booking, { subject: ticket() });
     await one.prepare?.(run);
     const heard = announcementsOf(app);
     const before = await allRows(sql);
@@ -114,7 +102,7 @@ describe("verbs in the caller's transaction", () => {
 
   test.each(VERBS)('OPS-17 after a rollback $verb has not happened, and nobody was woken', async (one) => {
     const app = await bootIdle();
-    const run = await app.workflows.start(Booking, { subject: room() });
+    const run = await app.workflows.start(Booking, { subject: ticket() });
     await one.prepare?.(run);
     const heard = announcementsOf(app);
     const before = await allRows(sql);
@@ -129,8 +117,8 @@ describe("verbs in the caller's transaction", () => {
 
   test('OPS-17 what a rolled-back savepoint undoes wakes nobody, when the rest commits', async () => {
     const app = await bootIdle();
-    const undone = await app.workflows.start(Booking, { subject: room() });
-    const kept = await app.workflows.start(Booking, { subject: room() });
+    const undone = await app.workflows.start(Booking, { subject: ticket() });
+    const kept = await app.workflows.start(Booking, { subject: ticket() });
     const heard = announcementsOf(app);
     await app.dataSource.transaction(async (manager) => {
       const inner = manager.transaction(async (nested) => {
@@ -151,7 +139,7 @@ describe("verbs in the caller's transaction", () => {
     const idle = await bootIdle();
     const worker = await bootSleeper();
     for (const { workflows, dataSource } of [idle, worker]) {
-      const run = await workflows.start(Booking, { subject: room() });
+      const run = await workflows.start(Booking, { subject: ticket() });
       await dataSource.transaction((manager) => run.runNow({ manager }));
       expect(await until(run, 'finished')).toBe('finished');
     }
@@ -160,7 +148,7 @@ describe("verbs in the caller's transaction", () => {
   test('OPS-17 a transaction that TypeORM did not begin wakes workers all the same', async () => {
     const idle = await bootIdle();
     await bootSleeper();
-    const run = await idle.workflows.start(Booking, { subject: room() });
+    const run = await idle.workflows.start(Booking, { subject: ticket() });
     const runner = idle.dataSource.createQueryRunner();
     try {
       await runner.query('begin');
@@ -192,7 +180,7 @@ describe("verbs in the caller's transaction", () => {
 
   test('OPS-12 OPS-17 rerun in a transaction: the new run is there with its commit', async () => {
     const { workflows, dataSource } = await bootIdle();
-    const old = await workflows.start(Booking, { subject: room() });
+    const old = await workflows.start(Booking, { subject: ticket() });
     await old.cancel();
     let again!: WorkflowHandle;
     await dataSource.transaction(async (manager) => {
@@ -206,7 +194,7 @@ describe("verbs in the caller's transaction", () => {
 
   test('OPS-17 a verb that is refused leaves the transaction usable, and what it did before in place', async () => {
     const { workflows, dataSource } = await bootIdle();
-    const subject = room();
+    const subject = ticket();
     const old = await workflows.start(Booking, { subject });
     await old.cancel();
     const busy = await workflows.start(Booking, { subject });
@@ -225,7 +213,7 @@ describe("verbs in the caller's transaction", () => {
       const { workflows, dataSource } = await bootIdle();
       let run!: WorkflowHandle;
       await dataSource.transaction(async (manager) => {
-        run = await workflows.start(Booking, { subject: room(), manager });
+        run = await workflows.start(Booking, { subject: ticket(), manager });
         await run.reload();
         expect(await run.steps()).toHaveLength(1);
         expect(await run.events()).toHaveLength(2);
@@ -244,7 +232,7 @@ describe("verbs in the caller's transaction", () => {
 
     test('OPS-19 a handle found in a transaction sees what that has changed', async () => {
       const { workflows, dataSource } = await bootIdle();
-      const { id } = await workflows.start(Booking, { subject: room() });
+      const { id } = await workflows.start(Booking, { subject: ticket() });
       await dataSource.transaction(async (manager) => {
         await (await workflows.find(id)).cancel({ manager });
         const inside = await workflows.find(id, { manager });
@@ -259,7 +247,7 @@ describe("verbs in the caller's transaction", () => {
       const { workflows, dataSource } = await bootIdle();
       let run!: WorkflowHandle;
       const failing = dataSource.transaction(async (manager) => {
-        run = await workflows.start(Booking, { subject: room(), manager });
+        run = await workflows.start(Booking, { subject: ticket(), manager });
         throw new Error('rolled back');
       });
       await expect(failing).rejects.toThrow('rolled back');
@@ -277,7 +265,7 @@ describe("verbs in the caller's transaction", () => {
 
     test.each(CALLS)('OPS-18 %s with a lockTimeout gives up when somebody holds the run', async (_verb, call) => {
       const { workflows } = await bootIdle();
-      const run = await workflows.start(Booking, { subject: room() });
+      const run = await workflows.start(Booking, { subject: ticket() });
       const lock = await holdRuns(suite, [run.id]);
       const before = await allRows(sql);
       const refused = await call(run, { lockTimeout: 20 }).catch((error: unknown) => error);
@@ -294,8 +282,8 @@ describe("verbs in the caller's transaction", () => {
       "OPS-17 after %s ran into its lockTimeout the caller's transaction is usable, and its own lock_timeout unchanged",
       async (_verb, call) => {
         const { workflows, dataSource } = await bootIdle();
-        const taken = await workflows.start(Booking, { subject: room() });
-        const free = await workflows.start(Booking, { subject: room() });
+        const taken = await workflows.start(Booking, { subject: ticket() });
+        const free = await workflows.start(Booking, { subject: ticket() });
         const lock = await holdRuns(suite, [taken.id]);
         await dataSource.transaction(async (manager) => {
           const setting = () => manager.query<{ lock_timeout: string }[]>('show lock_timeout');
@@ -314,8 +302,8 @@ describe("verbs in the caller's transaction", () => {
     );
 
     test('OPS-17 a lockTimeout does not stay on the connection', async () => {
-      const app = await suite.boot([Booking, RoomLoader], { worker: false, poolSize: 1 });
-      const run = await app.workflows.start(Booking, { subject: room() });
+      const app = await suite.boot([Booking, TicketLoader], { worker: false, poolSize: 1 });
+      const run = await app.workflows.start(Booking, { subject: ticket() });
       await run.pause({ lockTimeout: 5000 });
       expect(await app.dataSource.query('show lock_timeout')).toEqual([{ lock_timeout: '0' }]);
     });

@@ -6,11 +6,13 @@ import { RunAccess } from '../libs/workflow/src/service/run-access';
 import type { ServiceParts } from '../libs/workflow/src/service/service.parts';
 import type { Starter } from '../libs/workflow/src/service/starter';
 import { completedOutputs, consecutiveReattempts } from '../libs/workflow/src/store/attempts';
-import { claim, ownedRows, plainStepKey } from '../libs/workflow/src/store/claim';
+import { claim, ownedRows } from '../libs/workflow/src/store/claim';
+import { stepKey } from '../libs/workflow/src/store/step-key';
 import type { Connection } from '../libs/workflow/src/store/connection';
+import * as batches from '../libs/workflow/src/store/batches';
 import * as members from '../libs/workflow/src/store/members';
 import { deleteRuns, endedRuns } from '../libs/workflow/src/store/retention';
-import { lockRunIfFree, runById, stepRow } from '../libs/workflow/src/store/run';
+import { FIRST_RUN, lockRunIfFree, runById, stepRow } from '../libs/workflow/src/store/run';
 import * as signals from '../libs/workflow/src/store/signals';
 import { ongoingRunOf, runByKey } from '../libs/workflow/src/store/start';
 import { strandedWaits, waitingBatches } from '../libs/workflow/src/store/sweep';
@@ -26,8 +28,7 @@ import { flat, indexesOf, JIT_ABOVE_COST, MODES, planOf, seqScansOf, statementOf
 
 const SCHEDULED = 30_000;
 const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_000 };
-const STEPS = { waiting: [plainStepKey('Class0', 'wait')], declared: [plainStepKey('Class0', 'crowd')] };
-const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
+const STEPS = { waiting: [stepKey('Class0', 'wait')], declared: [stepKey('Class0', 'crowd')] };
 
 interface PlannedStatement {
   readonly indexes: string[];
@@ -196,7 +197,7 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
 
     'the park on a batch': {
       indexes: ['workflow_steps_pkey', 'workflows_pkey'],
-      send: (connection) => members.parkOnBatch(connection, { id: step, workflowId: run }, 10, null),
+      send: (connection) => batches.parkOnBatch(connection, { id: step, workflowId: run }, 10, null),
     },
     'the settlement of 100 members': {
       indexes: ['workflow_steps_pkey'],
@@ -208,23 +209,23 @@ describe('plans with runs that ended, wait, fan out and are due later', () => {
     },
     'the probe for an open member': {
       indexes: ['workflow_steps_open_members'],
-      send: (connection) => members.hasOpenMember(connection, step),
+      send: (connection) => batches.hasOpenMember(connection, step),
     },
     'the count of a batch': {
       indexes: ['workflow_steps_one_attempt'],
-      send: (connection) => members.countMembers(connection, { workflowId: run, step: 'crowd', id: step }),
+      send: (connection) => batches.countMembers(connection, { workflowId: run, step: 'crowd', id: step }),
     },
     'a batch made due to join': {
       indexes: ['workflow_steps_pkey'],
-      send: (connection) => members.makeDueToJoin(connection, step),
+      send: (connection) => batches.makeDueToJoin(connection, step),
     },
     'the look for batches due to join': {
       indexes: ['workflow_steps_due_to_join'],
-      send: (connection) => members.dueJoins(connection, LOADED, ['1']),
+      send: (connection) => batches.dueJoins(connection, LOADED, ['1']),
     },
     'the look for batches that nobody joined': {
       indexes: ['workflow_steps_batches', 'workflow_steps_one_attempt', 'workflow_steps_open_members'],
-      send: (connection) => members.unjoinedBatches(connection, LOADED, FIRST_RUN, 8_000),
+      send: (connection) => batches.unjoinedBatches(connection, LOADED, FIRST_RUN, 8_000),
     },
     'the look for batches that ended': {
       indexes: ['workflow_steps_batches', 'workflow_steps_one_attempt'],

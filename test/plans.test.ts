@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { claim, lanesInUse, plainStepKey, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import { claim, lanesInUse, type ClaimFilter } from '../libs/workflow/src/store/claim';
+import { stepKey } from '../libs/workflow/src/store/step-key';
 import type { Connection } from '../libs/workflow/src/store/connection';
 import { leaseTexts, type LeaseTexts } from '../libs/workflow/src/store/leases';
-import { unjoinedBatches } from '../libs/workflow/src/store/members';
+import { unjoinedBatches } from '../libs/workflow/src/store/batches';
 import { applyChange } from '../libs/workflow/src/store/move';
 import { currentRow, lockClaimedRow, lockDueRow, lockRun, type RunRow } from '../libs/workflow/src/store/run';
 import { settle, type Settlement } from '../libs/workflow/src/store/settle';
@@ -21,8 +22,8 @@ const WORKER = { id: randomUUID(), label: 'test:1', appRevision: null, lease: 8_
 const FILTER: ClaimFilter = {
   lanes: LANES,
   handlers: LOADED,
-  plainSteps: LOADED.map((name) => plainStepKey(name, 'one')),
-  gatedSteps: LOADED.map((name) => plainStepKey(name, 'two')),
+  plainSteps: LOADED.map((name) => stepKey(name, 'one')),
+  gatedSteps: LOADED.map((name) => stepKey(name, 'two')),
   inHand: ['1', '2', '3'],
 };
 const NOBODY = randomUUID();
@@ -122,7 +123,7 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     'the signal that wakes': {
       indexes: ['workflow_signals_one_delivery', 'workflow_steps_one_attempt', 'workflows_pkey'],
       send: (connection) =>
-        wake(connection, [plainStepKey('Class0', 'two')], {
+        wake(connection, [stepKey('Class0', 'two')], {
           workflowId: NOBODY,
           name: 'paid',
           payload: '{}',
@@ -161,13 +162,12 @@ describe('plans of the hot statements, with 200,000 scheduled rows', () => {
     },
     'the look for steps that hang': {
       indexes: ['workflow_steps_in_progress'],
-      send: (connection) =>
-        hungRows(connection, LOADED, [{ key: plainStepKey('Class0', 'one'), ms: 1_000 }], 60_000, '0'),
+      send: (connection) => hungRows(connection, LOADED, [{ key: stepKey('Class0', 'one'), ms: 1_000 }], 60_000, '0'),
     },
     'the look for waits without a step': {
       indexes: ['workflow_steps_batches', 'workflow_steps_waiting'],
       send: (connection) =>
-        strandedWaits(connection, LOADED, { waiting: [plainStepKey('Class0', 'one')], declared: [] }, null),
+        strandedWaits(connection, LOADED, { waiting: [stepKey('Class0', 'one')], declared: [] }, null),
     },
     'the look for batches that ended': {
       indexes: ['workflow_steps_batches', 'workflow_steps_one_attempt'],

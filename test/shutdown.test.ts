@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   Step,
   Workflow,
@@ -9,6 +8,7 @@ import {
   type WorkflowHandle,
 } from 'nestjs-pg-workflows';
 import { attempts } from './support/attempts';
+import { body, runBody } from './support/bodies';
 import { ensureBuilt } from './support/built';
 import { fanning, fanScript, membersOf, Task } from './support/fan';
 import { captureLog } from './support/log';
@@ -19,22 +19,12 @@ import { gate, workflowSuite, type TestApp } from './support/suite';
 import { CLAIMS_NOTHING, stallTrail } from './support/sweep';
 import { TcpProxy } from './support/tcp-proxy';
 
-type Body = (ctx: StepContext) => unknown;
-
-const bodies = new Map<string, Body>();
-
-function body(of: Body) {
-  const key = randomUUID();
-  bodies.set(key, of);
-  return { args: { key } };
-}
-
 @Workflow()
 class Transactional extends WorkflowOf<null, { key: string }> {
   @Step({ transactional: true })
   async first(ctx: Ctx<this>) {
     await ctx.manager.query('insert into shutdown_writes values ($1)', [ctx.workflowId]);
-    await bodies.get(ctx.args.key)!(ctx);
+    await runBody(ctx);
   }
 
   @Step()
@@ -45,7 +35,7 @@ class Transactional extends WorkflowOf<null, { key: string }> {
 class Guarded extends WorkflowOf<null, { key: string }> {
   @Step({
     skipIf: async (ctx: StepContext) => {
-      await bodies.get(ctx.args.key)!(ctx);
+      await runBody(ctx);
       return false;
     },
   })

@@ -7,12 +7,10 @@ import {
   matcher,
   NotInStepError,
   Step,
-  SubjectLoader,
   Workflow,
   WorkflowDefinitionError,
   WorkflowOf,
   type Ctx,
-  type LoadsSubject,
   type StepContext,
   type WorkflowHandle,
   type WorkflowService,
@@ -21,21 +19,11 @@ import { attempts } from './support/attempts';
 import { newestRow } from './support/rows';
 import { workflowSuite } from './support/suite';
 import { note, passDeadline, seenBy, timeOuts, waiting } from './support/waits';
+import { Ticket, TicketLoader } from './support/ticket';
 
 @Injectable()
 class Calendar {
   readonly name = 'the injected calendar';
-}
-
-class Ticket {
-  constructor(readonly id: string) {}
-}
-
-@SubjectLoader(Ticket)
-class TicketLoader implements LoadsSubject<Ticket> {
-  async load(id: string) {
-    return new Ticket(id);
-  }
 }
 
 interface Script {

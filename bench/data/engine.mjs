@@ -13,6 +13,8 @@ import { Account, Order } from './workflows.mjs';
 
 /** @type {typeof import('../../libs/workflow/src/store/claim.js')} */
 const claims = inPackage('store/claim.js');
+/** @type {typeof import('../../libs/workflow/src/store/step-key.js')} */
+const { stepKeys } = inPackage('store/step-key.js');
 /** @type {typeof import('../../libs/workflow/src/store/settle.js')} */
 const settlement = inPackage('store/settle.js');
 /** @type {typeof import('../../libs/workflow/src/store/run.js')} */
@@ -30,11 +32,9 @@ export function claim({ connection, parts }, count) {
   const { registry, worker } = parts;
   const filter = {
     lanes: [{ queue: 'default', priority: 0 }],
-    handlers: [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name),
+    handlers: registry.handlerNames(),
     // Parking is left out: the first step of a run that waits is claimed like any other.
-    plainSteps: registry
-      .all()
-      .flatMap(({ definition }) => definition.steps.map((step) => claims.plainStepKey(definition.name, step.name))),
+    plainSteps: stepKeys(registry.all(), () => true),
     gatedSteps: [],
     inHand: [],
   };

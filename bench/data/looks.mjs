@@ -15,12 +15,16 @@ import { inPackage } from './sides.mjs';
 const claims = inPackage('store/claim.js');
 /** @type {typeof import('../../libs/workflow/src/store/leases.js')} */
 const leases = inPackage('store/leases.js');
-/** @type {typeof import('../../libs/workflow/src/store/members.js')} */
-const members = inPackage('store/members.js');
+/** @type {typeof import('../../libs/workflow/src/store/batches.js')} */
+const batches = inPackage('store/batches.js');
 /** @type {typeof import('../../libs/workflow/src/store/retention.js')} */
 const retention = inPackage('store/retention.js');
+/** @type {typeof import('../../libs/workflow/src/store/step-key.js')} */
+const { stepKeys } = inPackage('store/step-key.js');
 /** @type {typeof import('../../libs/workflow/src/store/sweep.js')} */
 const sweep = inPackage('store/sweep.js');
+/** @type {typeof import('../../libs/workflow/src/store/run.js')} */
+const { FIRST_RUN } = inPackage('store/run.js');
 /** @type {typeof import('../../libs/workflow/src/store/wait.js')} */
 const waits = inPackage('store/wait.js');
 /** @type {typeof import('../../libs/workflow/src/store/gravestones.js')} */
@@ -29,7 +33,6 @@ const gravestones = inPackage('store/gravestones.js');
 const { Sweeper } = inPackage('worker/sweeper.js');
 
 const DAY = 86_400_000;
-const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 
 /** @param {Side} side */
 const classes = ({ parts }) => parts.registry.all().map(({ definition }) => definition.name);
@@ -42,10 +45,10 @@ export const POLLS = [
     run: (side) => waits.passedDeadlines(side.connection, classes(side), []),
   },
   { name: 'look for the next deadline', run: (side) => waits.nextDeadlineIn(side.connection, classes(side), []) },
-  { name: 'look for batches due to be joined', run: (side) => members.dueJoins(side.connection, classes(side), []) },
+  { name: 'look for batches due to be joined', run: (side) => batches.dueJoins(side.connection, classes(side), []) },
   {
     name: 'look for batches that nobody joined',
-    run: (side) => members.unjoinedBatches(side.connection, classes(side), FIRST_RUN, 8_000),
+    run: (side) => batches.unjoinedBatches(side.connection, classes(side), FIRST_RUN, 8_000),
   },
 ];
 
@@ -54,13 +57,13 @@ export const JOINS = [
   {
     name: 'probe for an open member, of 1,000',
     before: batchOf(1_000),
-    run: ({ connection }, { id }) => members.hasOpenMember(connection, id),
+    run: ({ connection }, { id }) => batches.hasOpenMember(connection, id),
     after: (side, batch) => forget(side, [{ id: batch.workflowId }]),
   },
   {
     name: 'count of 1,000 members (the join)',
     before: batchOf(1_000),
-    run: ({ connection }, batch) => members.countMembers(connection, { ...batch, step: 'send' }),
+    run: ({ connection }, batch) => batches.countMembers(connection, { ...batch, step: 'send' }),
     after: (side, batch) => forget(side, [{ id: batch.workflowId }]),
   },
 ];
@@ -152,13 +155,9 @@ async function deleteAll({ connection }, page) {
 
 /** @param {Side} side */
 function declaredOf({ parts }) {
-  const steps = parts.registry
-    .all()
-    .flatMap(({ definition }) =>
-      definition.steps.map((step) => ({ step, key: claims.plainStepKey(definition.name, step.name) })),
-    );
-  return { waiting: steps.flatMap(({ step, key }) => (step.waitFor ? [key] : [])), declared: steps.map(({ key }) => key) };
-} // prettier-ignore
+  const loaded = parts.registry.all();
+  return { waiting: stepKeys(loaded, ({ waitFor }) => waitFor !== null), declared: stepKeys(loaded, () => true) };
+}
 
 /**
  * A sweeper that has never swept, so that it asks for ended runs too. Nothing hangs or is overdue here, so what it would tell goes nowhere.

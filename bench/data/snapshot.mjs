@@ -14,8 +14,8 @@ import { inPackage } from './sides.mjs';
  * @typedef {import('./measure.mjs').Operation<any>} Operation
  */
 
-/** @type {typeof import('../../libs/workflow/src/store/members.js')} */
-const { hasOpenMember } = inPackage('store/members.js');
+/** @type {typeof import('../../libs/workflow/src/store/batches.js')} */
+const { hasOpenMember } = inPackage('store/batches.js');
 
 const AT_ONCE = 512;
 

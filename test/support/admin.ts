@@ -53,7 +53,7 @@ export interface AdminApp {
 }
 
 /** Nothing is said: a test that is about what is logged brings a logger along. */
-export class Silent implements LoggerService {
+class Silent implements LoggerService {
   log(): void {}
   warn(): void {}
   error(message: unknown, ...more: unknown[]): void {

@@ -13,7 +13,7 @@ interface CookieRequest {
 }
 
 /** Lets in whoever has the cookie `operator`, which is their name. */
-export class CookieGuard implements CanActivate {
+class CookieGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<CookieRequest>();
     const name = /(?:^|; )operator=([^;]+)/.exec(request.headers.cookie ?? '')?.[1];

@@ -13,7 +13,7 @@ import {
 import type { Suite, TestApp } from './suite';
 
 @WorkflowJob({ maxAttempts: 20, backoff: 20 })
-export class Errand implements JobHandler<{ n: number }> {
+class Errand implements JobHandler<{ n: number }> {
   async perform() {
     await new Promise(setImmediate);
   }

@@ -1,16 +1,11 @@
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { StallAction } from 'nestjs-pg-workflows';
-import { Attempt } from '../../libs/workflow/src/engine/attempt';
+import { attemptOfClaimed, type Attempt } from '../../libs/workflow/src/engine/attempt';
 import { AttemptRunner, type Begun } from '../../libs/workflow/src/engine/attempt-runner';
 import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
-import { Member, runMember } from '../../libs/workflow/src/engine/member';
-import {
-  claim,
-  plainStepKey,
-  type ClaimedMember,
-  type ClaimedRow,
-  type Claims,
-} from '../../libs/workflow/src/store/claim';
+import { memberOf, runMember } from '../../libs/workflow/src/engine/member';
+import { claim, type ClaimedMember, type ClaimedRow, type Claims } from '../../libs/workflow/src/store/claim';
+import { stepKey } from '../../libs/workflow/src/store/step-key';
 import { Wakeup } from '../../libs/workflow/src/store/wakeup';
 import { InHand } from '../../libs/workflow/src/worker/in-hand';
 import { MemberQueue } from '../../libs/workflow/src/worker/member-queue';
@@ -44,7 +39,7 @@ export class Process {
   /** Claims a due step of the variant's class, in a set. */
   claimStep(variant: number): Promise<Claims> {
     const { name, steps } = this.parts.registry.require(className(variant));
-    return this.claim(name, steps.filter(({ plain }) => plain).map((step) => plainStepKey(name, step.name))); // prettier-ignore
+    return this.claim(name, steps.filter(({ plain }) => plain).map((step) => stepKey(name, step.name))); // prettier-ignore
   }
 
   claimMember(): Promise<Claims> {
@@ -52,14 +47,7 @@ export class Process {
   }
 
   attemptOf(row: ClaimedRow): Attempt {
-    const workflow = this.parts.registry.get(row.handler)!;
-    const { id, workflow_id: workflowId, attempt, claim_no: claimNo, queue, priority } = row;
-    return new Attempt(
-      workflow,
-      workflow.definition.step(row.step_name)!,
-      { id, workflowId, attempt, claimNo, queue, priority },
-      { args: row.arguments, subject: { type: row.subject_type!, id: row.subject_id! } },
-    );
+    return attemptOfClaimed(this.parts.registry, row);
   }
 
   /** Runs an attempt to its end, which is settled as `wayOf` says by then. Answers with the next one, when it went on in place. */
@@ -83,16 +71,7 @@ export class Process {
 
   /** Runs a member's try to its end. Answers whether that was still wanted. */
   async runMember(row: ClaimedMember): Promise<boolean> {
-    const member = new Member(this.parts.registry.job(row.handler)!, {
-      id: row.id,
-      workflowId: row.workflow_id,
-      workflowName: row.workflow_class,
-      stepName: row.step_name,
-      claimNo: row.claim_no,
-      attempt: row.job_attempt,
-      args: row.job_args,
-    });
-    return this.members.settle(await runMember(this.parts, member));
+    return this.members.settle(await runMember(this.parts, memberOf(this.parts.registry, row)));
   }
 
   async declareStalled(suspects: readonly SuspectRow[], action: StallAction): Promise<void> {

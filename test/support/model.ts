@@ -1,5 +1,23 @@
 import type { Ending, GuardAnswers, PlainCommand, Thrown, VerbCommand } from './model-commands';
-import { RELEASES, STEP_NAMES, type Release, type StepName, type Variant } from './model-workflows';
+import { ModelBatches } from './model-batches';
+import {
+  after,
+  AVAILABLE,
+  close,
+  endRun,
+  failTry,
+  isEnded,
+  isOpen,
+  label,
+  OUTCOME,
+  rowOf,
+  stateOf,
+  type Lapsed,
+  type Row,
+  type Run,
+  type Signal,
+} from './model-rows';
+import { RELEASES, type StepName } from './model-workflows';
 import type { StallAction } from 'nestjs-pg-workflows';
 
 /*
@@ -7,83 +25,8 @@ import type { StallAction } from 'nestjs-pg-workflows';
  * disagree with it. Time goes in leaps of two hours.
  */
 
-type RunStatus = 'ready' | 'performing' | 'waiting' | 'paused' | 'finished' | 'cancelled';
-type Verb = 'pause' | 'resume' | 'resume_at' | 'cancel' | 'run_now' | 'reschedule' | 'rerun' | 'skip' | 'signal';
-type Outcome = 'completed' | 'skipped' | 'reattempted' | 'paused' | 'cancelled' | 'finished';
-
-/** OPS-15. */
-const AVAILABLE: Readonly<Record<RunStatus, readonly Verb[]>> = {
-  ready: ['pause', 'cancel', 'run_now', 'reschedule', 'signal'],
-  performing: ['pause', 'cancel', 'signal'],
-  waiting: ['pause', 'cancel', 'skip', 'signal'],
-  paused: ['resume', 'resume_at', 'cancel', 'signal'],
-  finished: ['rerun'],
-  cancelled: ['rerun'],
-};
-
-interface Member {
-  readonly label: string;
-  status: 'scheduled' | 'in_progress' | 'completed' | 'failed';
-  tries: number;
-  /** Leaps of time since it was claimed, or ended. */
-  age: number;
-}
-
-interface Row {
-  readonly step: StepName;
-  readonly attempt: number;
-  status: 'scheduled' | 'in_progress' | 'waiting' | 'completed' | 'failed' | 'cancelled' | 'skipped';
-  outcome: Outcome | null;
-  error: string | null;
-  /** Of a scheduled one: its time has come. */
-  due: boolean;
-  /** Of a wait for a signal. */
-  deadline: 'none' | 'ahead' | 'passed';
-  timedOut: boolean;
-  /** Leaps of time since it was claimed, or ended. */
-  age: number;
-  /** Of a fan-out that opened. */
-  batch: { readonly size: number; members: Member[] } | null;
-}
-
-interface Signal {
-  readonly name: string;
-  readonly payload: string;
-  readonly key: string | null;
-  status: 'pending' | 'claimed' | 'consumed';
-  by: Row | null;
-}
-
-interface Run {
-  readonly key: string | null;
-  status: RunStatus;
-  readonly rows: Row[];
-  readonly signals: Signal[];
-  readonly events: string[];
-}
-
-/** A body at work, whoever still wants its outcome. */
-interface Held {
-  readonly run: Run;
-  readonly row: Row;
-  /** Of the process that it is in. */
-  readonly release: Release;
-}
-
-/** What has lost its worker, as somebody saw it. */
-interface Lapsed {
-  readonly rows: readonly Row[];
-  readonly tries: readonly { readonly member: Member; readonly tries: number }[];
-}
-
-export class Model {
-  private readonly runs: Run[] = [];
-  private readonly held: Held[] = [];
-  private release = RELEASES[0];
+export class Model extends ModelBatches {
   private remembered: Lapsed = { rows: [], tries: [] };
-  private readonly heldMembers: { readonly member: Member; readonly tries: number }[] = [];
-
-  constructor(private readonly variant: Variant) {}
 
   /** What the caller is told. `seen`: what the real one did, for where the order is its own to choose. */
   perform(command: PlainCommand, seen: string): string {
@@ -180,10 +123,6 @@ export class Model {
     return this.heldMembers.length ? { do: 'end_member', which: 0, fails: false } : null;
   }
 
-  private get newest(): Run {
-    return this.runs.at(-1)!;
-  }
-
   // STA
 
   private start(key: string | null): string {
@@ -192,12 +131,6 @@ export class Model {
     if (this.runs.some((run) => !isEnded(run))) return 'AlreadyRunningError';
     this.open(this.begin(key), 'one', true);
     return `run ${this.runs.length - 1}`;
-  }
-
-  private begin(key: string | null): Run {
-    const run: Run = { key, status: 'ready', rows: [], signals: [], events: ['started'] };
-    this.runs.push(run);
-    return run;
   }
 
   // OPS
@@ -305,12 +238,6 @@ export class Model {
     return 'claimed';
   }
 
-  private take(run: Run, row: Row, signal: Signal): void {
-    signal.status = 'claimed';
-    signal.by = row;
-    run.events.push('signal_claimed');
-  }
-
   // Claims: FLOW-01 to FLOW-06, SIG-01 to SIG-03
 
   private claim({ cancel, skip, throws }: GuardAnswers): string {
@@ -354,20 +281,6 @@ export class Model {
     return 'started';
   }
 
-  /** REN-01, REN-03, AMB-21. */
-  private leave(run: Run, row: Row): void {
-    if (this.release[row.step] === 'removed') this.endRow(run, row, 'skipped');
-    else this.endRow(run, row, 'paused', { error: 'StepNotDefinedError' });
-  }
-
-  private started(run: Run, row: Row, release = this.release): void {
-    row.status = 'in_progress';
-    row.age = 0;
-    run.status = 'performing';
-    run.events.push('step_started');
-    this.held.push({ run, row, release });
-  }
-
   private isPlain(step: StepName): boolean {
     return !this.variant.guarded && ['one', 'two', 'fan', 'extra', 'last'].includes(step);
   }
@@ -402,94 +315,6 @@ export class Model {
     return 'done';
   }
 
-  /** EXC-05 to EXC-12, AMB-45. */
-  private endOnError(run: Run, row: Row, thrown: Thrown, release = this.release): void {
-    const { error } = thrown;
-    switch (error) {
-      case 'Boom':
-        return this.endRow(run, row, 'paused', { error, release });
-      case 'Fatal':
-        return this.endRow(run, row, 'cancelled', { error, release });
-      case 'Ignorable':
-        return this.endRow(run, row, 'skipped', { error, release });
-      case 'Handled':
-        return this.endRow(run, row, OUTCOME[thrown.verb ?? 'pause'], { error, release });
-      case 'Flaky': {
-        const before = run.rows.filter(({ step, attempt }) => step === row.step && attempt < row.attempt).toReversed();
-        const others = before.findIndex(({ outcome }) => outcome !== 'reattempted');
-        const reattempts = others < 0 ? before.length : others;
-        return this.endRow(run, row, reattempts < 2 ? 'reattempted' : OUTCOME[this.variant.terminalAction], {
-          error,
-          release,
-        });
-      }
-    }
-  }
-
-  /** OPS-21 to OPS-28: what an attempt's end does to its run. */
-  private endRow(
-    run: Run,
-    row: Row,
-    outcome: Outcome,
-    {
-      error = null,
-      later = false,
-      release = this.release,
-    }: { error?: string | null; later?: boolean; release?: Release } = {},
-  ): void {
-    const paused = run.status === 'paused';
-    row.error = error;
-    switch (outcome) {
-      case 'completed':
-      case 'skipped': {
-        close(row, outcome, outcome);
-        consume(run, row.step);
-        run.events.push(outcome === 'completed' ? 'step_completed' : 'step_skipped');
-        const next = after(row.step, release)!;
-        if (next === null) return endRun(run, 'finished');
-        if (!paused) run.status = 'ready';
-        return this.open(run, next, next !== 'last');
-      }
-      case 'finished':
-        close(row, 'completed', outcome);
-        run.events.push('step_completed');
-        return endRun(run, 'finished');
-      case 'cancelled':
-        close(row, error ? 'failed' : 'cancelled', outcome);
-        if (error) run.events.push('step_failed');
-        return endRun(run, 'cancelled');
-      case 'paused':
-        close(row, error ? 'failed' : 'completed', outcome);
-        if (!error) consume(run, row.step);
-        run.events.push(error ? 'step_failed' : 'step_completed');
-        if (!paused) run.events.push('paused');
-        run.status = 'paused';
-        return;
-      case 'reattempted':
-        close(row, 'failed', outcome);
-        run.events.push('step_reattempted');
-        if (!paused) run.status = 'ready';
-        return this.open(run, row.step, !later);
-    }
-  }
-
-  private open(run: Run, step: StepName, due: boolean): void {
-    const attempt = run.rows.filter((row) => row.step === step).length + 1;
-    run.rows.push({
-      step,
-      attempt,
-      status: 'scheduled',
-      outcome: null,
-      error: null,
-      due,
-      deadline: 'none',
-      timedOut: false,
-      age: 0,
-      batch: null,
-    });
-    run.events.push('step_scheduled');
-  }
-
   // WAIT
 
   private deadline(run: Run): string {
@@ -520,73 +345,6 @@ export class Model {
       case null:
         throw new Error('a wait without a deadline has passed it');
     }
-    return 'done';
-  }
-
-  // FAN
-
-  private openBatch(run: Run, row: Row, size: number, release: Release): void {
-    run.events.push('fan_out_opened');
-    const members = Array.from({ length: size }, (_, index): Member => {
-      const name = `${this.runs.indexOf(run)} ${label(row)} [${index}]`;
-      return { label: name, status: 'scheduled', tries: 0, age: 0 };
-    });
-    row.batch = { size, members };
-    if (size === 0) {
-      run.events.push('fan_out_finished');
-      return this.endRow(run, row, 'completed', { release });
-    }
-    row.status = 'waiting';
-    if (run.status !== 'paused') run.status = 'waiting';
-    run.events.push('step_waiting');
-  }
-
-  private get members(): Member[] {
-    return this.runs.flatMap(({ rows }) => rows.flatMap(({ batch }) => batch?.members ?? []));
-  }
-
-  private claimMember(seen: string): string {
-    const due = this.members.filter(({ status }) => status === 'scheduled');
-    if (!due.length) return 'nothing';
-    const member = due.find((one) => one.label === seen);
-    if (!member) return `one of ${due.map((one) => one.label).join(', ')}`;
-    member.status = 'in_progress';
-    member.tries += 1;
-    member.age = 0;
-    this.heldMembers.push({ member, tries: member.tries });
-    return member.label;
-  }
-
-  private endMember(which: number, fails: boolean): string {
-    if (!this.heldMembers.length) return 'nothing';
-    const [{ member, tries }] = this.heldMembers.splice(which % this.heldMembers.length, 1);
-    if (member.status !== 'in_progress' || member.tries !== tries) return 'late';
-    if (fails) failTry(member);
-    else endTry(member, 'completed');
-    return 'done';
-  }
-
-  /** Somebody deletes a member's row, by hand, of the batch that the newest run waits for. */
-  private loseMember(): string {
-    const { batch, status } = rowOf(this.newest);
-    const lost = status === 'waiting' ? batch?.members.find((member) => member.status !== 'in_progress') : undefined;
-    if (!lost) return 'nothing';
-    batch!.members = batch!.members.filter((member) => member !== lost);
-    return 'done';
-  }
-
-  private join(run: Run): string {
-    const row = rowOf(run);
-    if (row.status !== 'waiting' || !row.batch || row.batch.members.some(isOpen)) return 'nothing';
-    run.events.push('fan_out_finished');
-    const gone = row.batch.members.length < row.batch.size;
-    const failed = row.batch.members.some(({ status }) => status === 'failed');
-    const error = 'FanOutFailedError';
-    if (this.release.fan === 'undeclared') this.leave(run, row);
-    else if (gone) this.endRow(run, row, 'paused', { error });
-    else if (failed)
-      this.endRow(run, row, OUTCOME[this.release.fan ? 'pause' : this.variant.onBatchFailure], { error });
-    else this.endRow(run, row, 'completed');
     return 'done';
   }
 
@@ -647,71 +405,4 @@ export class Model {
     const outcome = action === 'reattempt' && row.step in this.release ? 'paused' : OUTCOME[action];
     this.endRow(run, row, outcome, { error: 'StepStalledError' });
   }
-}
-
-const OUTCOME = {
-  pause: 'paused',
-  cancel: 'cancelled',
-  skip: 'skipped',
-  finish: 'finished',
-  reattempt: 'reattempted',
-} as const;
-
-function rowOf(run: Run): Row {
-  return run.rows.at(-1)!;
-}
-
-function label({ step, attempt }: Row): string {
-  return `${step}#${attempt}`;
-}
-
-function isOpen({ status }: { readonly status: string }): boolean {
-  return ['scheduled', 'in_progress', 'waiting'].includes(status);
-}
-
-function isEnded({ status }: Run): boolean {
-  return status === 'finished' || status === 'cancelled';
-}
-
-/** REN-08; null: it is the last. Undefined: nobody knows. */
-function after(step: StepName, release: Release): StepName | null | undefined {
-  if (release[step] === 'undeclared') return undefined;
-  return STEP_NAMES.slice(STEP_NAMES.indexOf(step) + 1).find((name) => !(name in release)) ?? null;
-}
-
-function close(row: Row, status: Row['status'], outcome: Outcome | null): void {
-  row.status = status;
-  row.outcome = outcome;
-  row.age = 0;
-}
-
-function endRun(run: Run, status: 'finished' | 'cancelled'): void {
-  run.status = status;
-  run.events.push(status);
-  consume(run, null);
-}
-
-/** SIG-09; null: whatever the run's steps hold. */
-function consume(run: Run, step: StepName | null): void {
-  for (const signal of run.signals) {
-    if (signal.status === 'claimed' && (step === null || signal.by!.step === step)) signal.status = 'consumed';
-  }
-}
-
-function endTry(member: Member, status: Member['status']): void {
-  member.status = status;
-  member.age = 0;
-}
-
-/** FAN-23: two tries, without a pause between them. */
-function failTry(member: Member): void {
-  endTry(member, member.tries < 2 ? 'scheduled' : 'failed');
-}
-
-function stateOf(row: Row, paused: boolean): string {
-  const { status, outcome, error, due, deadline, timedOut, batch } = row;
-  const parts: (string | null)[] = [status, outcome, error];
-  if (status === 'scheduled') parts.push(paused ? 'held' : due ? 'due' : 'later', timedOut ? 'timed out' : null);
-  if (status === 'waiting' && !batch) parts.push(deadline === 'none' ? 'no deadline' : paused ? 'stopped' : deadline);
-  return parts.filter(Boolean).join(' ');
 }

@@ -2,7 +2,7 @@
 
 import { Step, Workflow, WorkflowOf, type Ctx } from 'nestjs-pg-workflows';
 
-export class GatewayTimeout extends Error {
+class GatewayTimeout extends Error {
   override readonly name = 'GatewayTimeout';
 }
 

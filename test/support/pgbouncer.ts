@@ -6,12 +6,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { urlOf, withClient } from './database-names';
 import { endsWithUs } from './ends-with-us';
+import { freePort } from './free-port';
 
 export interface PgBouncer {
   /** A URL of the server's, through the pooler. */
@@ -24,7 +24,7 @@ export interface PgBouncer {
 const START_TRIES = 200;
 
 /** Where the program is; undefined where there is none. */
-export const pgbouncerProgram = findProgram();
+const pgbouncerProgram = findProgram();
 
 function findProgram(): string | undefined {
   const candidates = ['pgbouncer', '/usr/sbin/pgbouncer', '/usr/local/bin/pgbouncer'];
@@ -131,14 +131,4 @@ async function untilReady(bouncer: ChildProcess, url: string): Promise<void> {
 
 async function ask(url: string, what: string): Promise<Record<string, string>[]> {
   return withClient(url, async (client) => (await client.query<Record<string, string>>(what)).rows);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -5,11 +5,11 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endsWithUs } from './ends-with-us';
+import { freePort } from './free-port';
 
 const START_TRIES = 400;
 
@@ -87,14 +87,4 @@ async function untilReady(server: ChildProcess, url: string): Promise<void> {
     await pause(50);
   }
   throw new Error(`Prometheus did not start:\n${log}`);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  probe.listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -1,99 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Type } from '@nestjs/common';
-import {
-  FanOut,
-  Step,
-  SubjectLoader,
-  Workflow,
-  WorkflowJob,
-  WorkflowOf,
-  type Ctx,
-  type FanOutBatch,
-  type JobHandler,
-  type LoadsSubject,
-  type TimeoutAction,
-  type WorkflowHandle,
-} from 'nestjs-pg-workflows';
+import type { StallAction, TimeoutAction, WorkflowHandle, WorkflowOf } from 'nestjs-pg-workflows';
 import type { Attempt } from '../../libs/workflow/src/engine/attempt';
-import { AttemptRunner } from '../../libs/workflow/src/engine/attempt-runner';
-import { claimGuarded } from '../../libs/workflow/src/engine/guarded-claim';
-import { settleOne } from '../../libs/workflow/src/engine/settle-one';
 import { captureError } from '../../libs/workflow/src/model/error-record';
 import { outcomeOf, type Outcome } from '../../libs/workflow/src/transition/outcomes';
-import type { StallAction } from 'nestjs-pg-workflows';
 import type { ActName } from './race-acts';
 import type { Side } from './race-sides';
+import { Stage } from './race-stage';
+import { Fanning, One, Two, Waiting } from './race-workflows';
 import type { Suite } from './suite';
-
-class Ticket {
-  constructor(readonly id: string) {}
-}
-
-@SubjectLoader(Ticket)
-class TicketLoader implements LoadsSubject<Ticket> {
-  async load(id: string) {
-    return new Ticket(id);
-  }
-}
-
-@WorkflowJob()
-class Task implements JobHandler {
-  async perform() {}
-}
-
-@Workflow({ subject: Ticket })
-class Two extends WorkflowOf<Ticket> {
-  @Step()
-  async one() {}
-
-  @Step()
-  async two() {}
-}
-
-@Workflow({ subject: Ticket })
-class One extends WorkflowOf<Ticket> {
-  @Step()
-  async one() {}
-}
-
-function waits(onTimeout: TimeoutAction) {
-  @Workflow({ name: `Waits, then ${onTimeout}`, subject: Ticket })
-  class Waits extends WorkflowOf<Ticket> {
-    @Step({ waitFor: 'go', waitTimeout: '1 hour', onTimeout })
-    async gate() {}
-
-    @Step()
-    async after() {}
-  }
-  return Waits;
-}
-
-function fans(onBatchFailure: 'pause' | 'cancel' | 'skip') {
-  @Workflow({ name: `Fans, then ${onBatchFailure}`, subject: Ticket })
-  class Fans extends WorkflowOf<Ticket> {
-    @FanOut({ onBatchFailure })
-    async fan(_ctx: Ctx<this>, batch: FanOutBatch) {
-      batch.add(Task, {});
-      batch.add(Task, {});
-    }
-
-    @Step()
-    async after() {}
-  }
-  return Fans;
-}
-
-const Waiting = {
-  pause: waits('pause'),
-  cancel: waits('cancel'),
-  skip: waits('skip'),
-  run: waits('run'),
-  notify: waits('notify'),
-};
-const Fanning = { pause: fans('pause'), cancel: fans('cancel'), skip: fans('skip') };
-
-/** What an application that plays these scenes declares. */
-export const SCENERY = [TicketLoader, Task, Two, One, ...Object.values(Waiting), ...Object.values(Fanning)];
+import { Ticket } from './ticket';
 
 /** A run that was brought into a scene. */
 export interface Staged {
@@ -300,86 +216,4 @@ export async function stage(scene: Scene, count: number, side: Side, sql: Suite[
     outcome: outcomeOfEnding(scene.ending),
     stallAction: scene.stallAction ?? 'pause',
   }));
-}
-
-class Stage {
-  readonly attempts = new Map<string, Attempt>();
-
-  constructor(
-    private readonly runs: readonly WorkflowHandle[],
-    private readonly side: Side,
-    private readonly sql: Suite['sql'],
-  ) {}
-
-  async each(act: (of: { run: WorkflowHandle }) => Promise<unknown>): Promise<void> {
-    await Promise.all(this.runs.map((run) => act({ run })));
-  }
-
-  pause(): Promise<void> {
-    return this.each(({ run }) => run.pause());
-  }
-
-  signal(): Promise<void> {
-    return this.each(({ run }) => run.signal('go'));
-  }
-
-  /** The newest attempt of each run's step. */
-  async openRows(): Promise<Map<string, string>> {
-    const rows = await this.sql<{ id: string; workflow_id: string }>(
-      `select max(id)::text as id, workflow_id from workflow_steps where workflow_id = any($1) and member_index = -1 group by workflow_id`,
-      [this.runs.map(({ id }) => id)],
-    );
-    return new Map(rows.map((row) => [row.workflow_id, row.id]));
-  }
-
-  async claim(kind: 'parked' | 'started') {
-    const rows = await this.openRows();
-    return Promise.all(
-      this.runs.map(async ({ id: workflowId }) => {
-        const claimed = await claimGuarded(this.side.parts, { id: rows.get(workflowId)!, workflowId });
-        if (claimed.kind !== kind) throw new Error(`A claim that should be ${kind} was ${claimed.kind}`);
-        return claimed;
-      }),
-    );
-  }
-
-  /** Bodies are at work, on a worker that was not heard of for longer than its lease. */
-  async begin(): Promise<void> {
-    for (const claimed of await this.claim('started')) {
-      if (claimed.kind === 'started') this.attempts.set(claimed.attempt.row.workflowId, claimed.attempt);
-    }
-    await this.sql(
-      `update workflow_steps set lease_expires_at = statement_timestamp() - interval '1 minute'
-       where workflow_id = any($1) and status = 'in_progress'`,
-      [this.runs.map(({ id }) => id)],
-    );
-  }
-
-  settle(outcome: Outcome): Promise<void> {
-    return this.each(({ run }) => settleOne(this.side.parts, this.attempts.get(run.id)!, outcome));
-  }
-
-  async passDeadline(): Promise<void> {
-    await this.sql(
-      `update workflow_steps set timeout_at = statement_timestamp() - interval '1 second'
-       where workflow_id = any($1) and status = 'waiting'`,
-      [this.runs.map(({ id }) => id)],
-    );
-  }
-
-  /** A batch opens, and its members end: all well, or the first of them dead-lettered. Nobody has joined it yet. */
-  async fanOut(members: 'completed' | 'failed'): Promise<void> {
-    const runner = new AttemptRunner(this.side.parts);
-    await Promise.all(
-      (await this.claim('started')).map(async (claimed) => {
-        if (claimed.kind === 'started') await runner.run(claimed);
-      }),
-    );
-    await this.sql(
-      `update workflow_steps set status = case when member_index = 0 then $2 else 'completed' end,
-              started_at = statement_timestamp(), finished_at = statement_timestamp()
-       where workflow_id = any($1) and member_index >= 0`,
-      [this.runs.map(({ id }) => id), members],
-    );
-  }
 }

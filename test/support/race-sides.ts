@@ -1,6 +1,7 @@
 import { ENGINE_PARTS, type EngineParts } from '../../libs/workflow/src/engine/engine.parts';
 import { claimGuarded } from '../../libs/workflow/src/engine/guarded-claim';
-import { claim, plainStepKey } from '../../libs/workflow/src/store/claim';
+import { claim } from '../../libs/workflow/src/store/claim';
+import { stepKeys } from '../../libs/workflow/src/store/step-key';
 import { Wakeup } from '../../libs/workflow/src/store/wakeup';
 import { InHand } from '../../libs/workflow/src/worker/in-hand';
 import { SettlementQueue } from '../../libs/workflow/src/worker/settlement-queue';
@@ -23,16 +24,11 @@ export class Side {
   /** Takes due rows as a worker does: plain ones in a set, guarded ones one by one. Answers with the runs of those it took. */
   async claim(passOver: readonly string[]): Promise<string[]> {
     const { database, registry, worker } = this.parts;
-    const definitions = registry.all().map(({ definition }) => definition);
-    const keysOf = (kind: 'plain' | 'gated') =>
-      definitions.flatMap(({ name, steps }) =>
-        steps.filter((step) => step[kind]).map((step) => plainStepKey(name, step.name)),
-      );
     const filter = {
       lanes: [{ queue: this.parts.settings.queue, priority: 0 }],
-      handlers: definitions.map(({ name }) => name),
-      plainSteps: keysOf('plain'),
-      gatedSteps: keysOf('gated'),
+      handlers: registry.workflowNames(),
+      plainSteps: stepKeys(registry.all(), (step) => step.plain),
+      gatedSteps: stepKeys(registry.all(), (step) => step.gated),
       inHand: [...passOver],
     };
     const taken: string[] = [];

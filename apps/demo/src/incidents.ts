@@ -1,6 +1,6 @@
 import type { ErrorContext, ErrorReporter } from 'nestjs-pg-workflows';
 
-export interface Incident {
+interface Incident {
   readonly error: string;
   readonly context: ErrorContext;
 }

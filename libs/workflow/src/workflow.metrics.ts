@@ -8,7 +8,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { SchedulerRegistry } from '@nestjs/schedule';
+import type { SchedulerRegistry } from '@nestjs/schedule';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { Gauges } from './insights/gauges.js';
 import { readSnapshot } from './insights/snapshot.js';
@@ -24,6 +24,7 @@ import type { Connection } from './store/connection.js';
 import { inTime } from './worker/in-time.js';
 import { messageOf } from './worker/message-of.js';
 import { monotonic } from './worker/monotonic.js';
+import { schedulerRegistry } from './worker/scheduler.js';
 
 const GAUGES_NAME = 'workflow-gauges';
 /** Reading the gauges takes at most one part in so many of the time. */
@@ -73,7 +74,7 @@ export class WorkflowMetrics
     if (gaugeInterval === null) return;
     const queues = (settings.worker && settings.worker.queues) || [settings.queue];
     this.gauges = new Gauges(settings, { classes: definitions.map(({ name }) => name), queues });
-    this.scheduler = this.schedulerRegistry();
+    this.scheduler = schedulerRegistry(this.moduleRef);
     const interval = setInterval(() => void this.readGauges(), gaugeInterval);
     this.scheduler.addInterval(GAUGES_NAME, interval.unref());
     void this.readGauges();
@@ -146,11 +147,6 @@ export class WorkflowMetrics
       return undefined;
     }
   };
-
-  /** The application's, when it imports ScheduleModule; else one of our own. */
-  private schedulerRegistry(): SchedulerRegistry {
-    return (this.find(SchedulerRegistry) as SchedulerRegistry | undefined) ?? new SchedulerRegistry();
-  }
 }
 
 function nestPrometheus({ prometheus }: MetricsSettings): NestPrometheus | null {

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { WorkflowAdminOptions } from './admin/admin.options.js';
-import { parseDuration, type Duration } from './definition/duration.js';
+import type { Duration } from './definition/duration.js';
 import { WorkflowConfigurationError } from './errors.js';
-import { nameProblem } from './model/names.js';
 import type { ErrorReporter } from './observe/error-reporter.js';
 import type { MetricsOptions, MetricsSettings, OpenTelemetryOptions, StatsDClient } from './observe/metrics-options.js';
+import { isObject, LONGEST_TIMER, OptionChecks, shown } from './workflow.option-checks.js';
 
 /** What to do with a step that was declared stalled. */
 export type StallAction = 'pause' | 'reattempt' | 'cancel';
@@ -116,7 +116,7 @@ const REVISION_VARIABLES = ['APP_REVISION', 'GIT_SHA', 'GIT_COMMIT', 'SOURCE_VER
  */
 export function settingsOf(options: WorkflowModuleOptions = {}): WorkflowSettings {
   assertOptions(options);
-  const check = new Checks(options as Record<string, unknown>, '');
+  const check = new OptionChecks(options as Record<string, unknown>, '');
   const settings: WorkflowSettings = {
     connection: check.optional('connection', check.name),
     queue: check.optional('queue', check.name) ?? 'default',
@@ -149,27 +149,20 @@ export function assertOptions(options: unknown): asserts options is WorkflowModu
   );
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 const KEYS = [
   'connection', 'queue', 'retention', 'sweepInterval', 'stallThreshold', 'stallAction', 'maxPayloadSize',
   'errorBacktraceLines', 'waitingVisibilityThreshold', 'guardTimeout', 'appRevision', 'worker', 'healthPath', 'admin', 'transaction', 'errorReporter',
   'metrics',
 ]; // prettier-ignore
 
-/** A longer timer of Node's fires at once. */
-const LONGEST_TIMER = 24 * 24 * 60 * 60 * 1_000;
-
 const WORKER_KEYS = ['queues', 'concurrency', 'pollInterval', 'lease', 'listen', 'connections', 'shutdownGrace'];
 
-function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): WorkerSettings | false {
+function workerOf(parent: OptionChecks, given: WorkflowModuleOptions['worker']): WorkerSettings | false {
   if (given === false) return false;
   if (given !== undefined && !isObject(given)) {
     throw parent.wrong('worker', given, 'false, or an object of worker options');
   }
-  const check = new Checks((given ?? {}) as Record<string, unknown>, 'worker.');
+  const check = new OptionChecks((given ?? {}) as Record<string, unknown>, 'worker.');
   const settings: WorkerSettings = {
     queues: check.optional('queues', check.names) ?? null,
     concurrency: check.whole('concurrency', 50, 1),
@@ -185,11 +178,11 @@ function workerOf(parent: Checks, given: WorkflowModuleOptions['worker']): Worke
 
 const METRICS_KEYS = ['prometheus', 'statsd', 'openTelemetry', 'gaugeInterval'];
 
-function metricsOf(parent: Checks, given: WorkflowModuleOptions['metrics']): MetricsSettings | false {
+function metricsOf(parent: OptionChecks, given: WorkflowModuleOptions['metrics']): MetricsSettings | false {
   if (given === false) return false;
   if (given !== undefined && !isObject(given)) throw parent.wrong('metrics', given, 'false, or an object of options');
   const { prometheus, openTelemetry, gaugeInterval } = given ?? {};
-  const check = new Checks((given ?? {}) as Record<string, unknown>, 'metrics.');
+  const check = new OptionChecks((given ?? {}) as Record<string, unknown>, 'metrics.');
   const settings: MetricsSettings = {
     prometheus:
       (isObject(prometheus) || (check.optional('prometheus', check.booleanOrObject) as boolean | undefined)) ??
@@ -206,16 +199,16 @@ function metricsOf(parent: Checks, given: WorkflowModuleOptions['metrics']): Met
 
 function bucketsOf(prometheus: MetricsOptions['prometheus']): readonly number[] | null {
   if (!isObject(prometheus)) return null;
-  const check = new Checks(prometheus as Record<string, unknown>, 'metrics.prometheus.');
+  const check = new OptionChecks(prometheus as Record<string, unknown>, 'metrics.prometheus.');
   const buckets = check.optional('buckets', check.ascending) ?? null;
   check.nothingElse(['buckets']);
   return buckets;
 }
 
-function openTelemetryOf(parent: Checks, given: MetricsOptions['openTelemetry']): OpenTelemetryOptions | false {
+function openTelemetryOf(parent: OptionChecks, given: MetricsOptions['openTelemetry']): OpenTelemetryOptions | false {
   const value = parent.optional('openTelemetry', parent.booleanOrObject) ?? false;
   if (typeof value === 'boolean') return value && {};
-  const check = new Checks(value as Record<string, unknown>, 'metrics.openTelemetry.');
+  const check = new OptionChecks(value as Record<string, unknown>, 'metrics.openTelemetry.');
   for (const what of ['metrics', 'traces']) check.optional(what, check.boolean);
   check.optional('meterProvider', check.having('getMeter'));
   check.optional('tracerProvider', check.having('getTracer'));
@@ -226,126 +219,4 @@ function openTelemetryOf(parent: Checks, given: MetricsOptions['openTelemetry'])
 function revisionOf(environment: NodeJS.ProcessEnv): string | null {
   const set = REVISION_VARIABLES.map((name) => environment[name]?.trim());
   return set.find(Boolean) ?? null;
-}
-
-type Parsed<T> = { value: T } | { allowed: string };
-
-class Checks {
-  constructor(
-    private readonly given: Record<string, unknown>,
-    private readonly prefix: string,
-  ) {}
-
-  wrong(option: string, value: unknown, allowed: string): WorkflowConfigurationError {
-    return new WorkflowConfigurationError(
-      `WorkflowModule: "${this.prefix}${option}" is ${shown(value)}; allowed: ${allowed}.`,
-    );
-  }
-
-  optional<T>(option: string, parse: (value: unknown) => Parsed<T>): T | undefined {
-    const value = this.given[option];
-    if (value === undefined) return undefined;
-    const parsed = parse(value);
-    if ('allowed' in parsed) throw this.wrong(option, value, parsed.allowed);
-    return parsed.value;
-  }
-
-  duration(option: string, fallback: Duration, min: number, max = Infinity): number {
-    const value = this.given[option] === undefined ? fallback : this.given[option];
-    const parsed = parseDuration(value);
-    if (typeof parsed === 'number' && parsed >= min && parsed <= max) return parsed;
-    const most = max === Infinity ? '' : ' and at most 24 days (it is a timer of the process)';
-    throw this.wrong(
-      option,
-      value,
-      `a duration of at least ${min} ms${most}: milliseconds, or text such as "15s" or "2 days"`,
-    );
-  }
-
-  whole(option: string, fallback: number, min: number): number {
-    const value = this.given[option] === undefined ? fallback : this.given[option];
-    if (Number.isSafeInteger(value) && (value as number) >= min) return value as number;
-    throw this.wrong(option, value, `a whole number of at least ${min}`);
-  }
-
-  oneOf<T extends string>(option: string, allowed: readonly T[], fallback: T): T {
-    const value = this.given[option] === undefined ? fallback : this.given[option];
-    if ((allowed as readonly unknown[]).includes(value)) return value as T;
-    throw this.wrong(option, value, allowed.map((one) => `"${one}"`).join(', '));
-  }
-
-  name = (value: unknown): Parsed<string> =>
-    typeof value === 'string' && nameProblem(value) === null
-      ? { value }
-      : { allowed: 'a name of 1 to 255 characters without NUL' };
-
-  names = (value: unknown): Parsed<readonly string[]> =>
-    Array.isArray(value) && value.length > 0 && value.every((one) => 'value' in this.name(one))
-      ? { value: [...new Set(value as string[])] }
-      : { allowed: 'a list of at least one queue name' };
-
-  path = (value: unknown): Parsed<string> =>
-    typeof value === 'string' && /^\/?[\w.~-]+(\/[\w.~-]+)*$/.test(value)
-      ? { value }
-      : { allowed: 'a path without parameters, such as "workflows/health"' };
-
-  text = (value: unknown): Parsed<string> =>
-    typeof value === 'string' && !value.includes('\0') ? { value } : { allowed: 'a text without NUL characters' };
-
-  positiveWhole = (value: unknown): Parsed<number> =>
-    Number.isSafeInteger(value) && (value as number) >= 1
-      ? { value: value as number }
-      : { allowed: 'a whole number of at least 1' };
-
-  booleanOrUrl = (value: unknown): Parsed<boolean | string> =>
-    typeof value === 'boolean' || (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value))
-      ? { value }
-      : { allowed: 'true, false, or a postgres:// URL' };
-
-  boolean = (value: unknown): Parsed<boolean> =>
-    typeof value === 'boolean' ? { value } : { allowed: 'true or false' };
-
-  booleanOrObject = (value: unknown): Parsed<boolean | object> =>
-    typeof value === 'boolean' || isObject(value)
-      ? { value }
-      : { allowed: 'true, false, or an object of its settings' };
-
-  ascending = (value: unknown): Parsed<readonly number[]> =>
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((one, at) => Number.isFinite(one) && one > (at ? value[at - 1] : 0))
-      ? { value: [...(value as number[])] }
-      : { allowed: 'a list of seconds over 0, in ascending order' };
-
-  having =
-    (...methods: readonly string[]) =>
-    (value: unknown): Parsed<unknown> =>
-      methods.every((method) => typeof (value as Record<string, unknown> | null)?.[method] === 'function')
-        ? { value }
-        : { allowed: `an object with ${methods.map((method) => `${method}()`).join(', ')}` };
-
-  callable = (value: unknown): Parsed<unknown> =>
-    typeof value === 'function' ? { value } : { allowed: 'a function that returns an EntityManager or undefined' };
-
-  reporter = (value: unknown): Parsed<unknown> =>
-    typeof (value as ErrorReporter | null)?.report === 'function'
-      ? { value }
-      : { allowed: 'an object with a method report(error, context)' };
-
-  nothingElse(known: readonly string[]): void {
-    for (const key of Object.keys(this.given)) {
-      if (!known.includes(key)) {
-        throw new WorkflowConfigurationError(
-          `WorkflowModule: there is no option "${this.prefix}${key}"; there are: ${known.map((one) => this.prefix + one).join(', ')}.`,
-        );
-      }
-    }
-  }
-}
-
-function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'object' && value !== null)
-    return Array.isArray(value) ? `[${value.map(shown).join(', ')}]` : 'an object';
-  return String(value);
 }

@@ -1,6 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { SchedulerRegistry } from '@nestjs/schedule';
 import { AttemptRunner } from './engine/attempt-runner.js';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import type { Database } from './store/database.js';
@@ -13,6 +12,7 @@ import { inTime } from './worker/in-time.js';
 import { Leases } from './worker/leases.js';
 import { Listener, testEvery, type ListenState } from './worker/listener.js';
 import { kindOf, Peers } from './worker/peers.js';
+import { schedulerRegistry } from './worker/scheduler.js';
 import { Sweeper } from './worker/sweeper.js';
 import { workflowLogger } from './observe/log.js';
 
@@ -112,7 +112,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
   private async startWorker(settings: WorkerSettings, database: Database, notifier: Notifier): Promise<void> {
     this.warnOfNarrowShare(database);
     const runner = new AttemptRunner(this.parts);
-    const scheduler = this.schedulerRegistry();
+    const scheduler = schedulerRegistry(this.moduleRef);
     const peers = this.peers(settings);
     const dispatcher = new Dispatcher(this.parts, settings, runner, this.wakeup, scheduler, this.modes, peers);
     this.dispatcher = dispatcher;
@@ -139,8 +139,7 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
   /** Who missed two self-tests in a row is gone. */
   private peers({ queues, pollInterval }: WorkerSettings): Peers {
     const { registry } = this.parts;
-    const handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
-    return new Peers(kindOf(queues, handlers), testEvery(pollInterval) * 2.5);
+    return new Peers(kindOf(queues, registry.handlerNames()), testEvery(pollInterval) * 2.5);
   }
 
   /** With one connection, whatever holds it while the application's code runs keeps claims and settlements waiting. */
@@ -155,14 +154,5 @@ export class WorkflowRuntime implements OnApplicationBootstrap, OnModuleDestroy 
       `The engine may hold one connection of the pool ("worker.connections", or half of "poolSize"). Guards and transactional steps (${names}) ` +
         'hold it while their code runs, and nothing else is claimed or settled meanwhile. Give the pool at least 4 connections.',
     );
-  }
-
-  /** The application's, when it imports ScheduleModule, so that the poll shows beside its own jobs; else one of our own. */
-  private schedulerRegistry(): SchedulerRegistry {
-    try {
-      return this.moduleRef.get(SchedulerRegistry, { strict: false });
-    } catch {
-      return new SchedulerRegistry();
-    }
   }
 }

@@ -7,7 +7,7 @@ export type { StuckReason } from '../../../../libs/workflow/src/insights/stuck.j
 import type { RunSummary, RunView } from '../../../../libs/workflow/src/insights/views.js';
 
 /** Runs as the API sends them: with a link to their subject, where the application has one. */
-export type Linked<Run> = Run & { readonly subject_url: string | null };
+type Linked<Run> = Run & { readonly subject_url: string | null };
 export type ListedRun = Linked<RunSummary>;
 export type ShownRun = Linked<RunView>;
 

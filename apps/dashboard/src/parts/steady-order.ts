@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 
 /** What was there keeps its order; what is new comes after it. */
-export function steady<Item>(items: readonly Item[], idOf: (item: Item) => string, before: readonly string[]): Item[] {
+function steady<Item>(items: readonly Item[], idOf: (item: Item) => string, before: readonly string[]): Item[] {
   const places = new Map(before.map((id, place) => [id, place]));
   const placeOf = (item: Item) => places.get(idOf(item)) ?? before.length;
   // The sort is stable: new ones stay in the order in which they came.

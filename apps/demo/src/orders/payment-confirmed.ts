@@ -1,7 +1,7 @@
 import { IsInt, IsNotEmpty, IsPositive, IsString } from 'class-validator';
 import { defineSignal } from 'nestjs-pg-workflows';
 
-export class ConfirmedPayment {
+class ConfirmedPayment {
   /** In cents. */
   @IsInt()
   @IsPositive()

@@ -11,7 +11,7 @@ export interface JsonAnswer {
   readonly body: object;
 }
 
-export interface FileAnswer {
+interface FileAnswer {
   readonly statusCode?: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly content: Buffer;

@@ -1,10 +1,9 @@
-import { STUCK_REASONS } from '../insights/stuck.js';
-import { RUN_STATUSES } from '../model/states.js';
+import { RUN_STATES, type RunState } from '../insights/run-filter.js';
+import { STUCK_REASONS, type StuckReason } from '../insights/stuck.js';
 import { Field } from '../operating/input-field.js';
 import { IsKey, IsMoment, IsOneOf, IsRunId, IsWholeUpTo, momentOf } from '../operating/input-rules.js';
 
-export const MAX_PAGE = 200;
-const STATES = ['ongoing', 'all', ...RUN_STATUSES] as const;
+const MAX_PAGE = 200;
 
 /** A page of a list. */
 export class PageQuery {
@@ -18,10 +17,10 @@ export class PageQuery {
 /** `GET api/runs`: filters, which all combine, and the page. */
 export class RunListQuery extends PageQuery {
   @Field(
-    { description: 'One status; `ongoing` (the default): those that have not ended; `all`.', enum: STATES },
-    IsOneOf(STATES),
+    { description: 'One status; `ongoing` (the default): those that have not ended; `all`.', enum: RUN_STATES },
+    IsOneOf(RUN_STATES),
   )
-  state?: (typeof STATES)[number];
+  state?: RunState;
 
   @Field({ description: 'The name of the class.' }, IsKey())
   class?: string;
@@ -54,7 +53,7 @@ export class RunListQuery extends PageQuery {
   ended_to?: string;
 
   @Field({ description: 'Why it needs a person.', enum: STUCK_REASONS }, IsOneOf(STUCK_REASONS))
-  stuck_reason?: (typeof STUCK_REASONS)[number];
+  stuck_reason?: StuckReason;
 }
 
 /** The page's place and size, as reads take them. */

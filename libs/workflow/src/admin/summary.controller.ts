@@ -6,7 +6,7 @@ import { Answering } from './answering.js';
 import { readQuery } from './read-input.js';
 
 /** There is nothing to ask for. */
-export class NoQuery {}
+class NoQuery {}
 
 /** How much there is of everything. */
 @Controller()

@@ -8,6 +8,7 @@ import { contextOf, contextWithoutData, runBody } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import { Gate } from './gate.js';
 import type { LiveContext } from './live-context.js';
+import { LONGEST_TIMER_MS } from './longest-timer.js';
 import { outcomeOfError } from './policies.js';
 import { settleOne } from './settle-one.js';
 import type { Settlement } from './settlement.js';
@@ -132,5 +133,3 @@ export class AttemptRunner {
 const LOADS = 3;
 /** How long an attempt waits for its error to be reported. */
 const REPORT_GRACE_MS = 1_000;
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;

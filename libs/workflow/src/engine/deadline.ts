@@ -3,22 +3,22 @@ import type { WaitDeadline } from '../definition/wait-timeout.js';
 import { WaitTimedOutError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import { publish } from '../observe/channels.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
-import { isAborted } from '../store/database.js';
+import { isAborted } from '../store/sql-state.js';
 import { recordNotice } from '../store/notice.js';
 import { currentRow, lockRunIfFree, type RunRow, type StepRow } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { moveDeadline } from '../store/wait.js';
 import { SYSTEM } from '../transition/by.js';
 import { applyMove } from '../transition/change-run.js';
+import { contextOfEnd } from '../transition/context-of-end.js';
 import { endAttempt, outcomeOf, type Outcome } from '../transition/outcomes.js';
-import type { Attempt } from './attempt.js';
+import { attemptOfDue, type Attempt } from './attempt.js';
 import { contextOf } from './body.js';
 import type { EngineParts } from './engine.parts.js';
 import { deadlineOf } from './gate.js';
-import { attemptOf as attemptOfRow } from './guarded-claim.js';
 import type { LiveContext } from './live-context.js';
 import { askUnderLock, swallowedError, WAIT_TIMEOUT } from './under-lock.js';
 
@@ -28,7 +28,7 @@ export interface FiredDeadline {
   readonly fired: boolean;
   /** Milliseconds until the same wait's next deadline (`notify`). */
   readonly nextDueIn: number | null;
-  readonly report: { readonly error: unknown; readonly context: ErrorContext } | null;
+  readonly report: ErrorReport | null;
 }
 
 const NOTHING: FiredDeadline = { fired: false, nextDueIn: null, report: null };
@@ -165,17 +165,10 @@ async function endOn(
   error: unknown,
   action: TimeoutAction,
 ): Promise<FiredDeadline> {
-  const { run, row, workflow } = waiting;
   const record = captureError(error, { backtraceLines: parts.settings.errorBacktraceLines });
   const outcome = outcomeOf('paused', { error: record });
   await end(parts, transaction, waiting, outcome, action);
-  const context = {
-    workflowClass: workflow.definition.name,
-    workflowId: run.id,
-    stepName: row.step_name,
-    attempt: row.attempt,
-    outcome: outcome.kind,
-  };
+  const context = contextOfEnd(waiting.workflow.definition, waiting, outcome.kind);
   return { fired: true, nextDueIn: null, report: { error, context } };
 }
 
@@ -220,5 +213,5 @@ function timedOutError({ run, row, workflow }: Waiting): WaitTimedOutError {
 }
 
 function attemptOf({ workflow, step, run, row }: Waiting): Attempt {
-  return attemptOfRow(workflow, step, run, row);
+  return attemptOfDue(workflow, step, run, row);
 }

@@ -1,34 +1,32 @@
-import { call } from '../definition/callable.js';
 import { matcherName } from '../definition/signal.js';
 import type { WaitDeadline } from '../definition/wait-timeout.js';
-import type { StepDefinition } from '../definition/definition.js';
-import { StepNotDefinedError, StepTimedOutError } from '../errors.js';
+import { StepNotDefinedError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import type { LoadedWorkflow } from '../registry/workflow.registry.js';
 import type { Connection } from '../store/connection.js';
-import { isAborted } from '../store/database.js';
+import { isAborted } from '../store/sql-state.js';
 import { isPassing, patiently } from '../store/patience.js';
-import { lockDueRow, lockRun, stepRow, type RunAndRow, type RunRow, type StepRow } from '../store/run.js';
+import { lockDueRow, lockRun, stepRow, type RunAndRow } from '../store/run.js';
 import { claimSignal } from '../store/signals.js';
 import { takeRow } from '../store/take.js';
 import type { Transaction } from '../store/transaction.js';
 import { park } from '../store/wait.js';
 import { applyMove } from '../transition/change-run.js';
+import { contextOfEnd } from '../transition/context-of-end.js';
 import { endAttempt, outcomeOf } from '../transition/outcomes.js';
-import { Attempt } from './attempt.js';
-import { contextOf } from './body.js';
+import { attemptOfDue, type Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
-import { deadlineOf, Gate } from './gate.js';
+import { askGuards, cutOff, GuardFailed, type Asking } from './guards.js';
 import type { LiveContext } from './live-context.js';
-import { askUnderLock, GUARDS, swallowedError, tookTooLong } from './under-lock.js';
+import { GUARDS, swallowedError } from './under-lock.js';
 
 /** What came of a due row that needs a transaction of its own. */
 export type GuardedClaim =
   /** Somebody else has it, or it moved on: nothing was done. */
   | { readonly kind: 'dropped' }
   /** A guard, a gravestone or a missing step ended the attempt. */
-  | { readonly kind: 'ended'; readonly report: { readonly error: unknown; readonly context: ErrorContext } | null }
+  | { readonly kind: 'ended'; readonly report: ErrorReport | null }
   /** No signal was there: the run waits, until this many milliseconds from now when its wait has a deadline. */
   | { readonly kind: 'parked'; readonly deadlineIn: number | null }
   /** The body is to run. */
@@ -40,17 +38,6 @@ export type GuardedClaim =
       readonly context: LiveContext | null;
       readonly error: unknown;
     };
-
-/** A guard's failure on its way out of the transaction that is to be rolled back. */
-class GuardFailed extends Error {
-  constructor(
-    readonly attempt: Attempt,
-    readonly context: LiveContext | null,
-    readonly thrown: unknown,
-  ) {
-    super('a guard failed');
-  }
-}
 
 /**
  * Claims one guarded row: run lock (or nothing, when somebody holds it), the row read anew, cancel guards, skip guard; then
@@ -83,18 +70,6 @@ export async function claimGuarded(
   }
 }
 
-/** Whose guards are being asked, and since when. */
-interface Asking {
-  since: number;
-  attempt: Attempt | null;
-}
-
-/** Synchronous code held on for so long that the server ended the transaction over it: no cut connection, a time-out. */
-function cutOff({ since, attempt }: Asking, guardTimeout: number): GuardFailed | null {
-  if (!attempt || performance.now() - since < guardTimeout) return null;
-  return new GuardFailed(attempt, null, tookTooLong(attempt, GUARDS, guardTimeout));
-}
-
 async function lockAndDecide(
   parts: EngineParts,
   transaction: Transaction,
@@ -109,7 +84,7 @@ async function lockAndDecide(
   if (!step) return pauseOnMissingStep(parts, transaction, locked);
   if (step.kind === 'removed') return end(parts, transaction, locked, 'skipped');
 
-  const attempt = attemptOf(workflow, step, run, row);
+  const attempt = attemptOfDue(workflow, step, run, row);
   asking.since = performance.now();
   asking.attempt = attempt;
   const { verdict, context } = await askGuards(parts, transaction, locked, attempt);
@@ -146,9 +121,6 @@ async function startOrPark(
   return { kind: 'started', attempt, context };
 }
 
-/** What guards and gate decided; null: the body is to run. */
-type Verdict = 'cancelled' | 'skipped' | { readonly deadline: WaitDeadline | null } | null;
-
 interface LockedDue extends RunAndRow {
   readonly workflow: LoadedWorkflow;
 }
@@ -163,53 +135,6 @@ async function lockDue(
   const locked = await lockDueRow(connection, due);
   const workflow = locked && registry.get(locked.run.workflow_class);
   return workflow && (locked.row.due || evenIfNotDue) ? { ...locked, workflow } : undefined;
-}
-
-/** Cancel guards first, then `skipIf`, then the gate, in the transaction that holds the run's lock and within `guardTimeout`. */
-async function askGuards(
-  parts: EngineParts,
-  transaction: Transaction,
-  { run, row }: LockedDue,
-  attempt: Attempt,
-): Promise<{ verdict: Verdict; context: LiveContext | null }> {
-  const { workflow, step } = attempt;
-  const { cancelGuards } = workflow.definition;
-  if (!cancelGuards.length && step.skipIf === null && step.waitFor === null) return { verdict: null, context: null };
-  const { connection } = transaction;
-  let context: LiveContext | null = null;
-  const ask = async (): Promise<Verdict> => {
-    if (step.waitFor) attempt.gate = await Gate.open(parts, connection, run, row, step.waitFor);
-    context = await contextOf(parts, attempt, connection.manager);
-    context.enter('guard');
-    for (const guard of cancelGuards) if (await call(guard, workflow.instance, context)) return 'cancelled';
-    if (step.skipIf !== null && (await call(step.skipIf, workflow.instance, context))) return 'skipped';
-    const { gate } = attempt;
-    if (!gate || gate.timedOut || (await gate.find())) return null;
-    return { deadline: await deadlineOf(step, workflow.instance, context) };
-  };
-  try {
-    const verdict = await askUnderLock(parts, connection, attempt, GUARDS, ask);
-    return { verdict, context };
-  } catch (error) {
-    // A connection that was cut is no failure of the guards: the claim is rolled back, and made again.
-    if (!isTimeOut(error) && (await connection.isLost())) {
-      throw new Error(`${attempt.label}: the claim's connection was lost`, { cause: error });
-    }
-    throw new GuardFailed(attempt, context, error);
-  } finally {
-    attempt.gate?.close();
-    // TypeScript does not see the assignment in the closure.
-    if (context) (context as LiveContext).transactionManager = undefined;
-  }
-}
-
-/** Anything can be thrown, also what throws when it is looked at: that is no time-out of ours. */
-function isTimeOut(thrown: unknown): boolean {
-  try {
-    return thrown instanceof StepTimedOutError;
-  } catch {
-    return false;
-  }
 }
 
 /** In a transaction of its own, after the guards' was rolled back: the row is in progress, but its body was never begun. */
@@ -272,32 +197,6 @@ async function pauseOnMissingStep(
   );
   const outcome = outcomeOf('paused', { error: captureError(error, { backtraceLines: settings.errorBacktraceLines }) });
   await applyMove(transaction, run, endAttempt(definition, { run, row }, outcome, { defaultQueue: settings.queue }));
-  const context = {
-    workflowClass: definition.name,
-    workflowId: run.id,
-    stepName: row.step_name,
-    attempt: row.attempt,
-    outcome: outcome.kind,
-  };
+  const context = contextOfEnd(definition, { run, row }, outcome.kind);
   return { kind: 'ended', report: { error, context } };
-}
-
-/** The attempt that a claim of this row would make. */
-export function attemptOf(workflow: LoadedWorkflow, step: StepDefinition, run: RunRow, row: StepRow): Attempt {
-  return new Attempt(
-    workflow,
-    step,
-    {
-      id: row.id,
-      workflowId: run.id,
-      attempt: row.attempt,
-      claimNo: row.claim_no + 1,
-      queue: row.queue,
-      priority: row.priority,
-    },
-    {
-      args: run.arguments,
-      subject: run.subject_type === null ? null : { type: run.subject_type, id: run.subject_id! },
-    },
-  );
 }

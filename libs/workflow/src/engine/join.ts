@@ -1,4 +1,4 @@
-import { makeDueToJoin } from '../store/members.js';
+import { makeDueToJoin } from '../store/batches.js';
 import { lockRun, lockRunIfFree } from '../store/run.js';
 import { joinBatch, type Joined } from '../transition/batches.js';
 import type { EngineParts } from './engine.parts.js';

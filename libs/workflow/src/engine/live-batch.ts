@@ -3,7 +3,7 @@ import { jobOf } from '../definition/declarations.js';
 import { classLabel, definitionError, shown } from '../definition/definition-error.js';
 import { checkFanOutJobOptions, type FanOutJobOptions } from '../definition/job-options.js';
 import { serialize } from '../model/payload.js';
-import type { NewMember } from '../store/members.js';
+import type { NewMember } from '../store/batches.js';
 import type { Attempt } from './attempt.js';
 import type { EngineParts } from './engine.parts.js';
 

@@ -4,7 +4,8 @@ import { captureError } from '../model/error-record.js';
 import { deserialize, deserializeNow, needsLoading } from '../model/payload.js';
 import type { RunStatus } from '../model/states.js';
 import { runInStep } from '../observe/current-step.js';
-import type { LoadedJob } from '../registry/workflow.registry.js';
+import type { LoadedJob, WorkflowRegistry } from '../registry/workflow.registry.js';
+import type { ClaimedMember } from '../store/claim.js';
 import type { MemberEnd } from '../store/members.js';
 import { runStatus } from '../store/run.js';
 import { Abortable } from './abortable.js';
@@ -32,6 +33,19 @@ export class Member extends Abortable {
   get label(): string {
     return `job ${this.job.definition.name} of workflow ${this.row.workflowId}`;
   }
+}
+
+/** The try that the claim of this row made. */
+export function memberOf(registry: WorkflowRegistry, row: ClaimedMember): Member {
+  return new Member(registry.job(row.handler)!, {
+    id: row.id,
+    workflowId: row.workflow_id,
+    workflowName: row.workflow_class,
+    stepName: row.step_name,
+    claimNo: row.claim_no,
+    attempt: row.job_attempt,
+    args: row.job_args,
+  });
 }
 
 /** Runs a member's handler. It completes, is tried again, or (its attempts spent) is dead-lettered. */

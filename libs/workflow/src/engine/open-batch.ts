@@ -1,4 +1,4 @@
-import { insertMembers, parkOnBatch } from '../store/members.js';
+import { insertMembers, parkOnBatch } from '../store/batches.js';
 import { currentRow, lockRun } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { SYSTEM } from '../transition/by.js';

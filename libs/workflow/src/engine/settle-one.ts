@@ -1,5 +1,5 @@
 import { captureError } from '../model/error-record.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { lockClaimedRow, recordLateCompletion, runStatus } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { applyMove } from '../transition/change-run.js';

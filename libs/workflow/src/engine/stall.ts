@@ -3,12 +3,13 @@ import { StepStalledError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
 import { publish, type StallDetection } from '../observe/channels.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import { stallState } from '../store/leases.js';
 import type { MemberEnd } from '../store/members.js';
 import type { MoveEvent } from '../store/move.js';
 import { SYSTEM } from '../transition/by.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
+import { contextOfEnd } from '../transition/context-of-end.js';
 import { endAttempt, outcomeOf } from '../transition/outcomes.js';
 import type { StallAction } from '../workflow.options.js';
 import type { EngineParts } from './engine.parts.js';
@@ -17,7 +18,7 @@ import { afterTry } from './member.js';
 /** What came of it: false, when the row is not ours to judge (any more), or somebody holds its run. */
 export interface Stalled {
   readonly stalled: boolean;
-  readonly report: { readonly error: unknown; readonly context: ErrorContext } | null;
+  readonly report: ErrorReport | null;
 }
 
 const NOT_STALLED: Stalled = { stalled: false, report: null };
@@ -51,13 +52,7 @@ export async function declareStalled(
         if (detection === 'lease' ? !lapsed : !hung) return null;
         const kind = kindOf(settings.stallAction, definition, current.step_name);
         const error = stalledError(definition, locked, detection, { worker, limit, kind });
-        const context = {
-          workflowClass: definition.name,
-          workflowId: run.id,
-          stepName: current.step_name,
-          attempt: current.attempt,
-          outcome: kind,
-        };
+        const context = contextOfEnd(definition, locked, kind);
         transaction.afterCommit(() => publish('workflow.stall_detected', { ...context, detection, worker }));
         result = { stalled: true, report: { error, context } };
         return moveOf(parts, definition, locked, { kind, error, detection, worker });

@@ -1,10 +1,11 @@
 import { StepNotDefinedError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import { changeRun, type LockedRun, type Move } from '../transition/change-run.js';
+import { contextOfEnd } from '../transition/context-of-end.js';
 import { endAttempt, outcomeOf } from '../transition/outcomes.js';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import type { EngineParts } from './engine.parts.js';
-import type { Stalled } from './stall.js';
 
 /**
  * Moves a run that waits where its class, as it is now, does not wait any more: over a gravestone it goes on; on a step that is not declared, or that waits
@@ -15,9 +16,9 @@ import type { Stalled } from './stall.js';
 export async function resolveStranded(
   parts: EngineParts,
   row: { readonly id: string; readonly workflowId: string },
-): Promise<Stalled['report']> {
+): Promise<ErrorReport | null> {
   const { database, registry, settings } = parts;
-  let report: Stalled['report'] = null;
+  let report: ErrorReport | null = null;
   await database.engineTransaction(async (transaction) => {
     report = null;
     const decide = (locked: LockedRun): Move | null => {
@@ -40,14 +41,7 @@ export async function resolveStranded(
       const outcome = outcomeOf('paused', {
         error: captureError(error, { backtraceLines: settings.errorBacktraceLines }),
       });
-      const context = {
-        workflowClass: definition.name,
-        workflowId: locked.run.id,
-        stepName: locked.row.step_name,
-        attempt: locked.row.attempt,
-        outcome: outcome.kind,
-      };
-      report = { error, context };
+      report = { error, context: contextOfEnd(definition, locked, outcome.kind) };
       return endAttempt(definition, locked, outcome, { defaultQueue: settings.queue });
     };
     await changeRun(transaction, row.workflowId, decide, { ifFree: true });

@@ -1,9 +1,10 @@
 import { StepTimedOutError } from '../errors.js';
-import { isAborted, isRetryable } from '../store/database.js';
+import { isAborted, isRetryable } from '../store/sql-state.js';
 import { isPassing, outlasted, patiently } from '../store/patience.js';
 import { lockRun, recordLateCompletion } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { outcomeOf, type Outcome } from '../transition/outcomes.js';
+import { LONGEST_TIMER_MS } from './longest-timer.js';
 import type { Attempt } from './attempt.js';
 import { contextOf, runBody, type BodyResult } from './body.js';
 import type { EngineParts } from './engine.parts.js';
@@ -17,9 +18,6 @@ const TRIES = 3;
 
 /** A body that was asked to stop may still end in order, with its transaction, before the server takes that away. */
 const ABORT_GRACE_MS = 1_000;
-
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Carries a result out of a transaction that is to be rolled back. */
 class RolledBack extends Error {

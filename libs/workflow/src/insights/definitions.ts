@@ -58,7 +58,7 @@ export class DefinitionReads {
       const ongoing = byClass(await ongoingNumbers(connection, this.gravestones()));
       const stuck = await this.stuck(connection, null);
 
-      const loaded = this.parts.registry.all().map(({ definition }) => definition.name);
+      const loaded = this.parts.registry.workflowNames();
       const names = new Set([...loaded, ...known, ...ongoing.keys(), ...ended.keys()]);
       const definitions = [...names].toSorted().map((name): DefinitionSummary => {
         const links = new Links(name, span.view);
@@ -153,7 +153,7 @@ export class DefinitionReads {
   }
 
   private unknown(name: string): WorkflowNotFoundError {
-    const loaded = this.parts.registry.all().map(({ definition }) => definition.name);
+    const loaded = this.parts.registry.workflowNames();
     return new WorkflowNotFoundError(
       `There is no workflow class ${JSON.stringify(name)}: it is not loaded in this process, and no run in the tables has it. ` +
         `Loaded: ${loaded.join(', ') || 'none'}.`,

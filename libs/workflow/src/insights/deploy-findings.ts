@@ -5,7 +5,7 @@ import type { WorkflowRegistry } from '../registry/workflow.registry.js';
 import type { InFlight, StandingRuns } from './deploy-reads.js';
 
 /** What a deploy of this build would break. */
-export type FindingKind =
+type FindingKind =
   | 'schema'
   | 'class_not_loaded'
   | 'step_not_declared'
@@ -14,7 +14,7 @@ export type FindingKind =
   | 'subject_not_loadable';
 
 /** What is worth knowing, and breaks nothing. */
-export type NoteKind = 'schema' | 'on_gravestone' | 'gravestone_free' | 'began_on_other_steps';
+type NoteKind = 'schema' | 'on_gravestone' | 'gravestone_free' | 'began_on_other_steps';
 
 interface Told<Kind> {
   readonly kind: Kind;

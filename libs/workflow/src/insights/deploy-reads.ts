@@ -12,21 +12,21 @@ export interface StandingRuns {
 }
 
 /** Open attempts that wait for a signal, of one class and step. */
-export interface WaitingRuns {
+interface WaitingRuns {
   readonly workflow_class: string;
   readonly step: string;
   readonly runs: number;
 }
 
 /** Members of fan-outs that have not ended, of one job. */
-export interface OpenMembers {
+interface OpenMembers {
   readonly job: string;
   readonly members: number;
   readonly runs: number;
 }
 
 /** Ongoing runs of a class, by the type of their subject. */
-export interface SubjectTypes {
+interface SubjectTypes {
   readonly workflow_class: string;
   readonly subject_type: string;
   readonly runs: number;

@@ -1,17 +1,10 @@
-import type { EventName } from '../model/states.js';
 import type { Connection } from '../store/connection.js';
-import { eventText } from './event-text.js';
+import { eventText, type TextedEvent } from './event-text.js';
 import { epochMs, toMoment } from './moments.js';
 import type { EventView } from './views.js';
 
-interface EventRow {
+interface EventRow extends TextedEvent {
   readonly id: string;
-  readonly name: EventName;
-  readonly step: string | null;
-  readonly attempt: number | null;
-  readonly actor: string;
-  readonly reason: string | null;
-  readonly details: Record<string, unknown> | null;
   readonly created_at: number;
 }
 

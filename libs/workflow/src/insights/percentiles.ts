@@ -2,7 +2,7 @@ import type { AttemptNumbers, StepNumbers, Three } from './class-numbers.js';
 import type { AttemptStats, Percentiles, StepStats } from './definition-views.js';
 
 /** Of fewer than this many a percentile says little. */
-export const ENOUGH_SAMPLES = 20;
+const ENOUGH_SAMPLES = 20;
 
 export function percentilesOf(us: Three, sampleSize: number): Percentiles {
   const [p50, p95, p99] = us ?? [null, null, null];

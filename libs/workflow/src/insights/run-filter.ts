@@ -1,3 +1,4 @@
+import { RUN_ID } from '../model/run-id.js';
 import { RUN_STATUSES, type RunStatus } from '../model/states.js';
 import { InvalidQueryError } from './query-error.js';
 import { STUCK_REASONS, type StuckReason } from './stuck.js';
@@ -39,7 +40,6 @@ const TEXTS = ['class', 'step', 'error_class', 'subject_type', 'subject_id'] as 
 const MOMENTS = ['created_from', 'created_to', 'ended_from', 'ended_to'] as const;
 const KEYS: readonly string[] = ['state', 'id', 'stuck_reason', ...TEXTS, ...MOMENTS];
 
-export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d))?$/;
 
 /**
@@ -59,7 +59,7 @@ export function checkRunFilter(given: RunFilter | Readonly<Record<string, unknow
   }
   for (const key of TEXTS) if (key in filter) checkText(key, filter[key]);
   for (const key of MOMENTS) if (key in filter) filter[key] = checkMoment(key, filter[key]);
-  if ('id' in filter && !(typeof filter.id === 'string' && UUID.test(filter.id))) {
+  if ('id' in filter && !(typeof filter.id === 'string' && RUN_ID.test(filter.id))) {
     throw new InvalidQueryError('id', "has to be a run's whole id, such as 0198f2a4-6c1e-7b3a-9d52-1f0c8e6a7b41.");
   }
   checkOneOf('stuck_reason', filter.stuck_reason, STUCK_REASONS);

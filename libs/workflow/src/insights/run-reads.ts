@@ -8,8 +8,9 @@ import type { InsightsParts } from './insights.parts.js';
 import { toMoment } from './moments.js';
 import { pausesOf } from './pauses.js';
 import { readable } from '../model/payload.js';
+import { RUN_ID } from '../model/run-id.js';
 import { resumeLabel } from './resume-label.js';
-import { checkRunFilter, UUID, type RunFilter } from './run-filter.js';
+import { checkRunFilter, type RunFilter } from './run-filter.js';
 import { pageOf } from './run-page.js';
 import { currentRow, loadedClass, runSummary, shownColumns, type ShownRun } from './run-rows.js';
 import { signalsOf } from './signals.js';
@@ -58,7 +59,7 @@ export class RunReads {
   async list(filter: RunFilter, { cursor, limit: given }: PageOptions = {}): Promise<RunList> {
     const checked = checkRunFilter(filter);
     const limit = checkLimit(given, RUNS);
-    const after = cursor === undefined ? null : startOf(decodeCursor(cursor, 'runs', [MICROS, UUID]));
+    const after = cursor === undefined ? null : startOf(decodeCursor(cursor, 'runs', [MICROS, RUN_ID]));
     const { stallThreshold, waitingVisibilityThreshold } = this.parts.settings;
     const values = new BoundValues();
     const place = values.bindAll([stallThreshold, waitingVisibilityThreshold]);
@@ -150,7 +151,7 @@ where w.id = $1::uuid`,
 
 /** @throws {WorkflowNotFoundError} for what is no id at all */
 function assertId(id: string): void {
-  if (!UUID.test(id)) throw notFound(id);
+  if (!RUN_ID.test(id)) throw notFound(id);
 }
 
 function startOf([createdAt, id]: string[]) {

@@ -11,20 +11,6 @@ export interface StuckThresholds {
   readonly waitingVisibilityThreshold: number;
 }
 
-/** A run that needs a person, as {@link stuckRuns} gives it. */
-export interface StuckRow {
-  readonly workflow_id: string;
-  readonly workflow_class: string;
-  /** The step that the run stands on. */
-  readonly step_name: string;
-  readonly reason: StuckReason;
-  /** Of the failed attempt it is paused on; null for the other reasons. */
-  readonly error_class: string | null;
-  readonly error_message: string | null;
-  /** Since it is paused, due, or waiting. */
-  readonly since: string;
-}
-
 /** The parameters that {@link stuckRuns} takes, at the places it was given. */
 export function stuckParameters(
   { stallThreshold, waitingVisibilityThreshold }: StuckThresholds,
@@ -58,6 +44,9 @@ function ago(ms: string): string {
 /**
  * A query of the runs that need a person, to stand behind `from` in parentheses: gauge, summary, attention groups, insights and the list's
  * filter all ask this one, so that they count the same runs.
+ *
+ * Its rows: `workflow_id`, `workflow_class`, `step_name` that the run stands on, `reason` (a {@link StuckReason}), `error_class` and `error_message` of the
+ * failed attempt that it is paused on (null for the other reasons), and `since` when it is paused, due or waiting.
  *
  * Each part is read from a partial index of what it asks for: paused runs; the due rows at the head of each lane (a loose walk finds the lanes); waits
  * without a deadline, oldest first. A wait with a deadline is never stuck. The lanes' walk is kept by `offset 0`, and by asking for the

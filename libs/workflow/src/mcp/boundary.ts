@@ -2,7 +2,7 @@ import { STATUS_OF } from '../insights/attention.js';
 import type { AttemptView, AttentionGroup, RunSummary, RunView, SignalView } from '../insights/views.js';
 
 /** Stands where something is, and is not shown. */
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 /** All payloads and error texts of one answer have at most so many bytes of JSON; what is over that is left out. */
 const MOST_BYTES = 100_000;
 

@@ -12,7 +12,7 @@ import { MCP, type McpSettings } from './mcp.options.js';
 const MOST_MESSAGES = 100;
 
 /** What was unexpected goes here. */
-export const mcpLogger = new Logger('WorkflowMcp');
+const mcpLogger = new Logger('WorkflowMcp');
 
 /**
  * The server's HTTP side. Answers go out by the platform's own means, past the application's interceptors and filters, as those of REST do. Injection token

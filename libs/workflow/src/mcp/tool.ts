@@ -44,7 +44,7 @@ export interface Tool {
   call(call: ToolCall): Promise<ToolAnswer>;
 }
 
-export interface ToolAnnotations {
+interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint?: boolean;

@@ -3,7 +3,7 @@ import { Field } from '../operating/input-field.js';
 import { IsKey, IsKeyOrBlank, IsOneOf, IsPayload, IsRunId, IsSaidReason } from '../operating/input-rules.js';
 
 const KEY = { minLength: 1, maxLength: 255 } as const;
-export const MAX_REASON = 500;
+const MAX_REASON = 500;
 
 /** What every write tool takes. */
 export class ActInput {

@@ -26,11 +26,11 @@ export type StepStatus = (typeof STEP_STATUSES)[number];
 /** An attempt that has not ended. A run has at most one. */
 export const OPEN_STEP_STATUSES = ['scheduled', 'waiting', 'in_progress'] as const satisfies readonly StepStatus[];
 
-export const STEP_OUTCOMES = ['completed', 'skipped', 'reattempted', 'paused', 'cancelled', 'finished'] as const;
+const STEP_OUTCOMES = ['completed', 'skipped', 'reattempted', 'paused', 'cancelled', 'finished'] as const;
 /** What an attempt's end did to its run. */
 export type StepOutcome = (typeof STEP_OUTCOMES)[number];
 
-export const SIGNAL_STATUSES = ['pending', 'claimed', 'consumed'] as const;
+const SIGNAL_STATUSES = ['pending', 'claimed', 'consumed'] as const;
 /** `pending`: no step took it yet; `claimed`: a step runs with it; `consumed`: that step ended. */
 export type SignalStatus = (typeof SIGNAL_STATUSES)[number];
 

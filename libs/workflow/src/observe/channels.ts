@@ -13,7 +13,7 @@ import { workflowLogger } from './log.js';
  */
 
 /** The run that a message is about. */
-export interface AboutRun {
+interface AboutRun {
   /** The name of the run's class. */
   readonly workflowClass: string;
   /** The run's id, a UUID. */

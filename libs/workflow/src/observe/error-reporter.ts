@@ -16,6 +16,12 @@ export interface ErrorContext {
   readonly outcome: StepOutcome;
 }
 
+/** What the reporter is to be told, once the attempt's end has committed. */
+export interface ErrorReport {
+  readonly error: unknown;
+  readonly context: ErrorContext;
+}
+
 /**
  * Is told of the error of each failed attempt, once. A throw in it is logged and changes nothing.
  *

@@ -1,5 +1,6 @@
 import { IsIn, ValidateBy } from 'class-validator';
 import { nameProblem } from '../model/names.js';
+import { RUN_ID } from '../model/run-id.js';
 
 /** A rule in words that follow the field's name. The value is not in them: what was sent is not sent back. */
 function rule(name: string, problem: (value: unknown) => string | null): PropertyDecorator {
@@ -38,9 +39,7 @@ export const IsOneOf = (allowed: readonly string[]): PropertyDecorator =>
 
 export const IsRunId = (): PropertyDecorator =>
   rule('isRunId', (value) =>
-    typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value)
-      ? null
-      : 'must be the id of a run (a UUID)',
+    typeof value === 'string' && RUN_ID.test(value) ? null : 'must be the id of a run (a UUID)',
   );
 
 export const IsMoment = (): PropertyDecorator =>

@@ -58,6 +58,15 @@ export class WorkflowRegistry {
     return [...this.workflows.values()];
   }
 
+  /** Names of the classes and the jobs: whose rows this process can work on. */
+  handlerNames(): readonly string[] {
+    return [...this.workflows.keys(), ...this.handlers.keys()];
+  }
+
+  workflowNames(): readonly string[] {
+    return [...this.workflows.keys()];
+  }
+
   private isNew({ name, target }: { readonly name: string; readonly target: { readonly name: string } }): boolean {
     const other = (this.workflows.get(name) ?? this.handlers.get(name))?.definition.target;
     if (other && other !== target) {

@@ -2,6 +2,7 @@ import type { EntityManager, Repository } from 'typeorm';
 import type { WorkflowDefinition } from '../definition/definition.js';
 import { nameAlone, type SignalDefinition } from '../definition/signal.js';
 import { NotOngoingError, PayloadValidationError } from '../errors.js';
+import { RUN_ID } from '../model/run-id.js';
 import { WorkflowEvent } from '../model/workflow-event.entity.js';
 import { WorkflowRun } from '../model/workflow-run.entity.js';
 import { WorkflowSignal } from '../model/workflow-signal.entity.js';
@@ -34,7 +35,6 @@ export interface Repositories {
   readonly signals: Repository<WorkflowSignal>;
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** PostgreSQL's timestamps reach further, JavaScript's do not. */
 const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
@@ -169,7 +169,7 @@ export class RunAccess {
   }
 
   async read(id: string, manager: EntityManager): Promise<RunRow> {
-    const run = UUID.test(id) ? await this.of(manager, this.repositories.runs).findOneBy({ id }) : null;
+    const run = RUN_ID.test(id) ? await this.of(manager, this.repositories.runs).findOneBy({ id }) : null;
     if (!run) throw verbs.notFound(id);
     return runRow(run);
   }
@@ -229,7 +229,7 @@ export class RunAccess {
   }
 
   private existing(id: string): string {
-    if (!UUID.test(id)) throw verbs.notFound(id);
+    if (!RUN_ID.test(id)) throw verbs.notFound(id);
     return id;
   }
 
@@ -247,7 +247,7 @@ export class RunAccess {
   }
 }
 
-export function runRow(run: WorkflowRun): RunRow {
+function runRow(run: WorkflowRun): RunRow {
   return {
     id: run.id,
     workflow_class: run.workflowClass,

@@ -6,8 +6,8 @@ import { assertKey, blankToNull, nameProblem } from '../model/names.js';
 import { assertPlainObject, deserialize, serialize } from '../model/payload.js';
 import { isLegal, isOngoing } from '../model/states.js';
 import { publish } from '../observe/channels.js';
-import { plainStepKey } from '../store/claim.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
+import { stepKeys } from '../store/step-key.js';
 import { currentRow, lockRun, type RunRow, type StepRow } from '../store/run.js';
 import { claimSignal, insertSignal, recordDuplicate, signalByKey, wake, type SignalRow } from '../store/signals.js';
 import type { Transaction } from '../store/transaction.js';
@@ -85,9 +85,7 @@ export class Signaller {
   /** The steps of the loaded classes that take a signal for this name alone. */
   private stepsThatTake(signal: string): readonly string[] {
     const takes = ({ waitFor }: StepDefinition) => waitFor !== null && nameAlone(waitFor) === signal;
-    return this.parts.registry
-      .all()
-      .flatMap(({ definition: { name, steps } }) => steps.filter(takes).map((step) => plainStepKey(name, step.name)));
+    return stepKeys(this.parts.registry.all(), takes);
   }
 
   /**

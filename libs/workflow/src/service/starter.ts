@@ -6,7 +6,7 @@ import type { WorkflowDefinition } from '../definition/definition.js';
 import { AlreadyRunningError, PayloadValidationError } from '../errors.js';
 import { assertKey, blankToNull } from '../model/names.js';
 import { assertPlainObject, serialize } from '../model/payload.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { isPassing } from '../store/patience.js';
 import { lockRun, type RunRow } from '../store/run.js';
 import { checkSchema } from '../store/schema-check.js';

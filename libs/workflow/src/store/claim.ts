@@ -4,6 +4,7 @@ import { laneWalk } from './lane-walk.js';
 import { sizeOf } from './planned-size.js';
 import type { SignalRow } from './signals.js';
 import { expectOne, padded, statement, statusIs } from './statement.js';
+import { ROW_KEY } from './step-key.js';
 
 /** Where due rows are looked for, in this order. */
 export interface Lane {
@@ -97,7 +98,7 @@ with held as materialized (
   from unnest($1::text[], $2::int[]) lane(queue, priority)
   cross join lateral (
     select s.id, s.workflow_id, s.parent_step_id,
-           char_length(s.handler) || ':' || s.handler || s.step_name as key, s.timed_out
+           ${ROW_KEY} as key, s.timed_out
     from ${t.steps} s
     where s.status = 'scheduled' and s.available_at is not null
       and s.queue = lane.queue and s.priority = lane.priority and s.available_at <= statement_timestamp()
@@ -124,7 +125,7 @@ with held as materialized (
     and (s.parent_step_id is null) = h.is_step
     and ${statusIs('s.status', `'scheduled'`)} and s.available_at <= statement_timestamp()
   returning s.id, s.workflow_id, s.parent_step_id, s.handler, s.step_name, s.attempt, s.claim_no, s.queue, s.priority,
-            s.job_attempt, s.job_args, char_length(s.handler) || ':' || s.handler || s.step_name = any($11::text[]) as gated
+            s.job_attempt, s.job_args, ${ROW_KEY} = any($11::text[]) as gated
 ), runs as (
   update ${t.runs} w set status = 'performing', updated_at = statement_timestamp()
   from claimed c where c.parent_step_id is null and w.id = c.workflow_id
@@ -156,19 +157,14 @@ left join lateral (
   order by g.id limit 1) g on true`,
 );
 
-/** A class and a step in one text, as the claim puts them together: with the class's length, so that no two pairs look alike. */
-export function plainStepKey(workflow: string, step: string): string {
-  return `${Array.from(workflow).length}:${workflow}${step}`;
-}
-
 /** What of the due rows this process may take. */
 export interface ClaimFilter {
   readonly lanes: readonly Lane[];
   /** Names of the classes and jobs loaded here. */
   readonly handlers: readonly string[];
-  /** `plainStepKey` of the steps that are plain. */
+  /** `stepKey` of the steps that are plain. */
   readonly plainSteps: readonly string[];
-  /** `plainStepKey` of the steps that are plain once a signal woke them. */
+  /** `stepKey` of the steps that are plain once a signal woke them. */
   readonly gatedSteps: readonly string[];
   /** Guarded rows that this process has in hand. */
   readonly inHand: readonly string[];

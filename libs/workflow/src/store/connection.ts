@@ -1,6 +1,7 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
 import { cutClient } from './client-config.js';
 import { PlannedSize } from './planned-size.js';
+import { isAborted, isOfStatementName } from './sql-state.js';
 import type { Statement, Tables } from './statement.js';
 
 /** What this package uses of the `pg` driver's client: TypeORM's `query()` has no named prepared statements. */
@@ -114,8 +115,7 @@ export class Connection {
       await this.command('select 1');
       return false;
     } catch (error) {
-      // 25P02: the transaction is aborted, the connection is not lost.
-      return (error as { code?: unknown }).code !== '25P02';
+      return !isAborted(error);
     }
   }
 
@@ -143,12 +143,6 @@ export class Connection {
   async command(text: string): Promise<void> {
     await this.answered(this.client.query({ text }));
   }
-}
-
-/** Unknown or known already: behind a transaction pooler, a statement was prepared on another of its connections. */
-function isOfStatementName(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return code === '26000' || code === '42P05';
 }
 
 /** The statements' texts for one DataSource, written once. */

@@ -1,22 +1,15 @@
-import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { shown } from '../definition/definition-error.js';
-import { WorkflowConfigurationError } from '../errors.js';
 import { AfterCommit } from './after-commit.js';
-import { cutClient } from './client-config.js';
+import { callersManager } from './callers-manager.js';
 import { Connection, StatementTexts, transactionStatus, type DriverClient } from './connection.js';
+import { Pool } from './pool.js';
 import { Semaphore } from './semaphore.js';
-import { nameOf } from './tables.js';
+import { isRetryable } from './sql-state.js';
 import { SET_MARK, Transaction } from './transaction.js';
 import { statement, type Tables } from './statement.js';
 import type { Wakeup } from './wakeup.js';
 
-/**
- * Deadlock, serialization failure: the transaction may be run again whole. So it may when a prepared statement was not there (26000, 42P05: a
- * transaction pooler): from then on they are sent without names.
- */
-const RETRYABLE = new Set(['40P01', '40001', '26000', '42P05']);
 const TRIES = 5;
 /** A process that vanishes inside one of our transactions gives its locks back after this long. */
 const IDLE_LIMIT_MS = 60_000;
@@ -29,24 +22,12 @@ const ROLLBACK_MS = 10_000;
 /** Calls of the application of which none ends for so long let one more in. */
 const CALLERS_STANDSTILL_MS = 100;
 const MAX_INT4 = 2_147_483_647;
-/** A pool that is being closed by the application waits this long for what bodies hold that do not end. */
-const POOL_END_MS = 1_000;
-const POOL_LOOK_MS = 100;
-/** How deep an application wraps the database's error in errors of its own. */
-const MAX_CAUSES = 10;
 
 const SERVER = statement(
   'server',
   () => `select current_setting('default_transaction_isolation') as level, pg_backend_pid() as pid`,
 );
 const CANCEL_QUERY = statement('cancel_query', () => 'select pg_cancel_backend($1::int)');
-
-/** What this file uses of `pg-pool`. */
-interface Pool extends EventEmitter {
-  readonly ending?: boolean;
-  readonly ended?: boolean;
-  readonly _clients?: readonly { readonly _connected?: boolean }[];
-}
 
 export interface DatabaseOptions {
   /** Connections the engine may hold at once. */
@@ -73,6 +54,7 @@ export class Database {
   readonly engineConnections: number;
   /** The application has closed: nothing is tried again. */
   released = false;
+  private readonly pool: Pool;
   private readonly texts: StatementTexts;
   private readonly afterCommit: AfterCommit;
   private readonly engineShare: Semaphore;
@@ -96,6 +78,7 @@ export class Database {
     private readonly wakeup: Wakeup,
     private readonly options: DatabaseOptions,
   ) {
+    this.pool = new Pool(dataSource);
     this.engineConnections = options.engineConnections;
     this.texts = new StatementTexts(tables, options.wentUnnamed);
     this.afterCommit = new AfterCommit(options.failed);
@@ -103,7 +86,7 @@ export class Database {
     this.callersShare = new Semaphore(options.callersConnections, CALLERS_STANDSTILL_MS);
     this.longShare = new Semaphore(Math.max(1, options.engineConnections - 1));
     dataSource.subscribers.push(this.afterCommit);
-    this.pool?.on('connect', this.hearErrors);
+    this.pool.hearErrors();
   }
 
   /** Takes back what the constructor left on the DataSource. `bodiesLeft`: bodies go on that were asked to end. */
@@ -111,56 +94,19 @@ export class Database {
     this.released = true;
     // A body that does not end, whatever it is asked, must not keep the pool from closing.
     for (const connection of this.shared) connection.cut();
-    if (bodiesLeft) this.cutWhenPoolEnds();
+    if (bodiesLeft) this.pool.cutWhenItEnds();
     const at = this.dataSource.subscribers.indexOf(this.afterCommit);
     if (at >= 0) this.dataSource.subscribers.splice(at, 1);
-    this.pool?.off('connect', this.hearErrors);
-  }
-
-  /**
-   * A connection that is cut between the moment it was made and the moment TypeORM listens to it would end the process: nobody hears its
-   * error. Whoever uses it next is told by the failure of what he asks.
-   */
-  private readonly hearErrors = (client: EventEmitter): void => {
-    client.on('error', () => undefined);
-  };
-
-  private get pool(): Pool | undefined {
-    return (this.dataSource.driver as { master?: Pool }).master;
-  }
-
-  /** The pool's end waits for each connection that somebody holds; what such a body holds is not given back any more. */
-  private cutWhenPoolEnds(): void {
-    const { pool } = this;
-    const timer = setInterval(() => {
-      if (!pool || pool.ended) return clearInterval(timer);
-      if (!pool.ending) return;
-      clearInterval(timer);
-      setTimeout(() => pool._clients?.forEach(cutClient), POOL_END_MS).unref();
-    }, POOL_LOOK_MS);
-    timer.unref();
+    this.pool.hearErrorsNoMore();
   }
 
   /** A connection of the pool, each statement in a transaction of its own. */
   async connect<T>(use: (connection: Connection) => Promise<T>, answerWithin?: number): Promise<T> {
     const queryRunner = this.dataSource.createQueryRunner('master');
     try {
-      return await use(await this.inTime(answerWithin, this.connectionOf(queryRunner, answerWithin)));
+      return await use(await this.pool.inTime(answerWithin, this.connectionOf(queryRunner, answerWithin)));
     } finally {
       await queryRunner.release();
-    }
-  }
-
-  /** A connection that is being made to a server which accepts and never answers is cut: the pool would wait for it for ever, and its place with it. */
-  private async inTime<T>(limit: number | undefined, connecting: Promise<T>): Promise<T> {
-    if (limit === undefined) return connecting;
-    const timer = setTimeout(() => {
-      for (const client of this.pool?._clients ?? []) if (client._connected === false) cutClient(client);
-    }, limit);
-    try {
-      return await connecting;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -256,21 +202,7 @@ export class Database {
   /** The manager given, or the ambient one. */
   managerOf(manager: EntityManager | undefined): EntityManager | undefined {
     const given = manager ?? this.options.ambient?.() ?? undefined;
-    if (given === undefined) return undefined;
-    // A QueryRunner or a repository has no transaction to join under the name we look for: it would be passed over in silence.
-    if (!isEntityManager(given)) {
-      throw new WorkflowConfigurationError(
-        `"manager" must be an EntityManager: the one that dataSource.transaction(manager => …) gives, or queryRunner.manager; ` +
-          `given: ${shown(given)}.`,
-      );
-    }
-    if (given.connection !== this.dataSource) {
-      throw new WorkflowConfigurationError(
-        `The manager given belongs to another DataSource (${nameOf(given.connection)}) than the workflow tables ` +
-          `(${nameOf(this.dataSource)}). Pass a manager of that one, or none: the call then commits on its own.`,
-      );
-    }
-    return given;
+    return given === undefined ? undefined : callersManager(given, this.dataSource);
   }
 
   private async callersTransaction(manager: EntityManager | undefined) {
@@ -355,39 +287,4 @@ async function rollBack(connection: Connection): Promise<void> {
   const timer = setTimeout(() => connection.cut(), ROLLBACK_MS);
   await connection.queryRunner.rollbackTransaction().catch(() => undefined);
   clearTimeout(timer);
-}
-
-/** As TypeORM itself tells: true for the manager of another copy of it too, and behind a proxy. */
-function isEntityManager(value: object): boolean {
-  return (value as { '@instanceof'?: unknown })['@instanceof'] === Symbol.for('EntityManager');
-}
-
-/** A deadlock or a serialization failure, also as the cause of what was thrown. */
-export function isRetryable(error: unknown): boolean {
-  let at = error;
-  for (let depth = 0; depth < MAX_CAUSES && at != null; depth += 1) {
-    if (RETRYABLE.has(sqlStateOf(at) ?? '')) return true;
-    at = read(at, 'cause');
-  }
-  return false;
-}
-
-/** A statement before this one failed in the same transaction, and somebody swallowed that. */
-export function isAborted(error: unknown): boolean {
-  return sqlStateOf(error) === '25P02';
-}
-
-/** The SQLSTATE of a database error; undefined for anything else, a lost connection too. */
-export function sqlStateOf(error: unknown): string | undefined {
-  const code = read(error, 'code');
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
-}
-
-/** Anything can be thrown, also what throws when it is looked at. */
-function read(thrown: unknown, key: string): unknown {
-  try {
-    return (thrown as Record<string, unknown> | null | undefined)?.[key];
-  } catch {
-    return undefined;
-  }
 }

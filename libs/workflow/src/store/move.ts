@@ -17,7 +17,7 @@ export interface MoveEvent {
  * What becomes of the open row. A pause stops a wait's clock: the deadline is put aside, and comes back later by the pause's
  * length. `wake` and `time_out` make a waiting row a scheduled one, due at once.
  */
-export interface Keep {
+interface Keep {
   readonly id: string;
   readonly due: 'never' | 'as_scheduled' | 'now' | Date | 'stop_clock' | 'start_clock' | 'wake' | 'time_out';
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sqlStateOf, type Database } from './database.js';
+import type { Database } from './database.js';
+import { sqlStateOf } from './sql-state.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.js';
-import { sqlStateOf } from './database.js';
+import { sqlStateOf } from './sql-state.js';
 import { statement, statusIs } from './statement.js';
 import { LockTimeoutError } from '../errors.js';
 import { sourceOf, type RunStatus, type StepStatus } from '../model/states.js';
@@ -16,6 +16,9 @@ export interface RunRow {
   readonly definition_digest: string;
   readonly rerun_of: string | null;
 }
+
+/** Before every run's id. */
+export const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 
 export const RUN_COLUMNS = `w.id, w.workflow_class, w.subject_type, w.subject_id, w.arguments, w.status, w.current_step,
   w.definition_digest, w.rerun_of`;

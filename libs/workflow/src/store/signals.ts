@@ -1,6 +1,7 @@
 import type { Connection } from './connection.js';
 import { RUN_COLUMNS, type RunRow } from './run.js';
 import { padded, statement, statusIs } from './statement.js';
+import { ROW_KEY } from './step-key.js';
 import { sourceOf, type SignalStatus } from '../model/states.js';
 
 /** A signal as the engine reads it. */
@@ -135,7 +136,7 @@ type WokenColumns = RunRow & {
 /**
  * Stores a signal as the one that a waiting step takes, and wakes that: in one statement, whose conditions are those of the rows it locks
  * and updates, so that they are read again after the lock was waited for. $2 are the steps that take a signal for its name alone, as
- * `plainStepKey` writes them.
+ * `stepKey` writes them.
  *
  * Locks: the run, then its row.
  */
@@ -150,7 +151,7 @@ with held as materialized (
       timeout_at = null, stopped_timeout_at = null
   from held h
   where s.workflow_id = $1::uuid and s.step_name = h.current_step and s.member_index = -1 and ${statusIs('s.status', `'waiting'`)}
-    and s.batch_size is null and char_length(s.handler) || ':' || s.handler || s.step_name = any($2::text[])
+    and s.batch_size is null and ${ROW_KEY} = any($2::text[])
     and not exists (select from ${t.signals} g where g.workflow_id = $1::uuid and g.idempotency_key = $5::text)
   returning s.id, s.queue, s.priority
 ), stored as (

@@ -1,6 +1,8 @@
 import type { Connection } from './connection.js';
 import type { SuspectRow } from './leases.js';
+import { FIRST_RUN } from './run.js';
 import { statement } from './statement.js';
+import { ROW_KEY } from './step-key.js';
 
 /** Rows of one page. */
 export const PAGE = 100;
@@ -11,15 +13,12 @@ export interface SweptRow {
   readonly workflow_id: string;
 }
 
-/** As the claim puts class and step together: see `plainStepKey`. */
-const KEY = `char_length(s.handler) || ':' || s.handler || s.step_name`;
-
 const HUNG = statement(
   'hung',
   (t) => `
 with hung as materialized (
   select s.id, s.workflow_id, s.claim_no, s.handler, s.parent_step_id is not null as member, s.job_attempt
-  from ${t.steps} s left join unnest($2::text[], $3::float8[]) as own(key, ms) on s.parent_step_id is null and own.key = ${KEY}
+  from ${t.steps} s left join unnest($2::text[], $3::float8[]) as own(key, ms) on s.parent_step_id is null and own.key = ${ROW_KEY}
   where s.status = 'in_progress' and s.handler = any($1::text[])
     and s.started_at + coalesce(own.ms, $4::float8) * interval '1 millisecond' < statement_timestamp()
 )
@@ -42,8 +41,6 @@ export function hungRows(
     after,
   ]);
 }
-
-const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Waits for a signal are asked for by class and step: a loose walk over their index finds the few pairs there are, and only those that should not be are
@@ -68,11 +65,11 @@ with recursive pair(handler, step_name) as (
     where w.status = 'waiting' and w.batch_size is null and w.handler = s.handler and w.step_name = s.step_name
       and w.workflow_id > $4::uuid
     order by w.workflow_id limit ${PAGE}) stranded
-  where s.handler = any($1::text[]) and ${KEY} <> all($2::text[])
+  where s.handler = any($1::text[]) and ${ROW_KEY} <> all($2::text[])
 ), batches as (
   select s.id, s.workflow_id from ${t.steps} s
   where s.status = 'waiting' and s.batch_size is not null and s.handler = any($1::text[])
-    and ${KEY} <> all($2::text[]) and ${KEY} <> all($3::text[]) and s.workflow_id > $4::uuid
+    and ${ROW_KEY} <> all($2::text[]) and ${ROW_KEY} <> all($3::text[]) and s.workflow_id > $4::uuid
   order by s.workflow_id limit ${PAGE}
 )
 select id, workflow_id from (select * from signals union all select * from batches) stranded

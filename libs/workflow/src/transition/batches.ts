@@ -2,20 +2,19 @@ import type { WorkflowDefinition } from '../definition/definition.js';
 import { FanOutFailedError, StepNotDefinedError } from '../errors.js';
 import { captureError } from '../model/error-record.js';
 import type { StepOutcome } from '../model/states.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
-import { countMembers, hasOpenMember } from '../store/members.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
+import { countMembers, hasOpenMember } from '../store/batches.js';
 import { currentRow, lockRun } from '../store/run.js';
 import type { Transaction } from '../store/transaction.js';
 import { SYSTEM } from './by.js';
 import { applyMove } from './change-run.js';
+import { contextOfEnd } from './context-of-end.js';
 import { endAttempt, outcomeOf } from './outcomes.js';
 
 const OUTCOMES = { pause: 'paused', cancel: 'cancelled', skip: 'skipped' } as const;
 
 /** What came of a join: nothing to do (yet), or the step's end, with the error it recorded. */
-export type Joined = {
-  readonly report: { readonly error: FanOutFailedError | StepNotDefinedError; readonly context: ErrorContext } | null;
-} | null;
+export type Joined = { readonly report: ErrorReport | null } | null;
 
 /**
  * Ends a fan-out step whose members have all ended: run lock, then the question asked anew, then one guarded move. Of all who
@@ -39,12 +38,15 @@ export async function joinBatch(
   const step = definition.step(row.step_name);
   const counts = await countMembers(connection, { workflowId: run.id, step: row.step_name, id: row.id });
   const gone = counts.total < row.batch_size;
-  const error = step
-    ? gone || counts.failed
-      ? failure(run.id, row, counts, gone)
-      : null
-    : notDeclared(definition, run.id, row.step_name);
-  const kind: StepOutcome = error ? (gone || !step ? 'paused' : OUTCOMES[step.onBatchFailure]) : 'completed';
+  let error: FanOutFailedError | StepNotDefinedError | null = null;
+  let kind: StepOutcome = 'completed';
+  if (!step) {
+    error = notDeclared(definition, run.id, row.step_name);
+    kind = 'paused';
+  } else if (gone || counts.failed) {
+    error = failure(run.id, row, counts, gone);
+    kind = gone ? 'paused' : OUTCOMES[step.onBatchFailure];
+  }
   const outcome = outcomeOf(kind, {
     error: error && captureError(error, { backtraceLines: settings.errorBacktraceLines }),
   });
@@ -53,14 +55,7 @@ export async function joinBatch(
   const finished = { name: 'fan_out_finished', about: 'closed', actor: SYSTEM.actor, details } as const;
   await applyMove(transaction, run, { ...move, events: [finished, ...move.events] });
   if (!error) return { report: null };
-  const context = {
-    workflowClass: definition.name,
-    workflowId: run.id,
-    stepName: row.step_name,
-    attempt: row.attempt,
-    outcome: kind,
-  };
-  return { report: { error, context } };
+  return { report: { error, context: contextOfEnd(definition, { run, row }, kind) } };
 }
 
 /** What follows a step that the class does not declare is unknown: a person must say where the run goes on. */

@@ -4,7 +4,7 @@ import type { RunRow } from '../store/run.js';
 import type { Change, Changed } from '../store/move.js';
 
 /** An attempt that ended in a change. */
-export interface ToldAttempt {
+interface ToldAttempt {
   readonly stepName: string;
   readonly attempt: number;
   /** Milliseconds; null: its body never began. */
@@ -33,7 +33,7 @@ export function tellChange(
 }
 
 /** Tells that an attempt ended. */
-export function tellStep(
+function tellStep(
   run: Pick<RunRow, 'id' | 'workflow_class'>,
   { stepName, attempt, durationMs }: ToldAttempt,
   outcome: StepOutcome,

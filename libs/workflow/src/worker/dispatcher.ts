@@ -3,7 +3,8 @@ import type { Attempt } from '../engine/attempt.js';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import type { StepDefinition } from '../definition/definition.js';
-import { claim, lanesInUse, plainStepKey, type Claims } from '../store/claim.js';
+import { claim, lanesInUse, type Claims } from '../store/claim.js';
+import { stepKeys } from '../store/step-key.js';
 import type { Announcement, Wakeup } from '../store/wakeup.js';
 import type { WorkerSettings } from '../workflow.options.js';
 import { Executor } from './executor.js';
@@ -17,16 +18,19 @@ import { monotonic } from './monotonic.js';
 import { Ownership } from './ownership.js';
 import type { Peers } from './peers.js';
 import { Stalls } from './stalls.js';
+import { Waiters } from './waiters.js';
 import { Watch } from './watch.js';
 import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the poll. */
-export const POLL_NAME = 'workflow-dispatcher';
+const POLL_NAME = 'workflow-dispatcher';
 
 /** A row that somebody else holds is looked for again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;
 /** A claim of fewer rows costs nearly what one of so many does. */
 const SMALLEST_HALF = 16;
+/** What a body that obeys its `abortSignal` may take to end, at a stop. */
+const ABORT_GRACE_MS = 2_000;
 /** Steps that a run goes on in place before it lets the due rows of others in. */
 const LONGEST_CHAIN = 16;
 
@@ -57,7 +61,7 @@ export class Dispatcher {
   private readonly handlers: readonly string[];
   private readonly plainSteps: readonly string[];
   private readonly gatedSteps: readonly string[];
-  private readonly idle = new Set<() => void>();
+  private readonly idle = new Waiters();
   private stopListening: (() => void) | undefined;
   private readonly timer: LookTimer;
   private retryPause = FIRST_RETRY_MS;
@@ -101,15 +105,9 @@ export class Dispatcher {
     this.timer = new LookTimer(() => this.look(), peers);
     this.ownership = new Ownership(this.inHand, (ids) => void this.takeUp(ids));
     this.stalls = new Stalls(parts, runner, (end) => this.executor.settleMember(end));
-    this.handlers = [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name);
-    const keysOf = (kind: 'plain' | 'gated') =>
-      registry
-        .all()
-        .flatMap(({ definition: { name, steps } }) =>
-          steps.filter((step) => step[kind]).map((step) => plainStepKey(name, step.name)),
-        );
-    this.plainSteps = keysOf('plain');
-    this.gatedSteps = keysOf('gated');
+    this.handlers = registry.handlerNames();
+    this.plainSteps = stepKeys(registry.all(), (step) => step.plain);
+    this.gatedSteps = stepKeys(registry.all(), (step) => step.gated);
   }
 
   start(): void {
@@ -317,26 +315,14 @@ export class Dispatcher {
   }
 
   private checkIdle(): void {
-    if (this.inHand.size || this.claiming) return;
-    for (const resolve of this.idle) resolve();
-    this.idle.clear();
+    if (this.isIdle) this.idle.reached();
   }
 
-  private idleWithin(limit: number): Promise<boolean> {
-    if (!this.inHand.size && !this.claiming) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-      const timer = setTimeout(() => {
-        this.idle.delete(done);
-        resolve(false);
-      }, limit);
-      this.idle.add(done);
-    });
+  private get isIdle(): boolean {
+    return !this.inHand.size && !this.claiming;
+  }
+
+  private async idleWithin(limit: number): Promise<boolean> {
+    return this.isIdle || this.idle.within(limit);
   }
 }
-
-/** What a body that obeys its `abortSignal` may take to end, at a stop. */
-const ABORT_GRACE_MS = 2_000;

@@ -1,10 +1,10 @@
-import { Attempt } from '../engine/attempt.js';
+import { attemptOfClaimed, type Attempt } from '../engine/attempt.js';
 import type { AttemptRunner, Begun } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { holdSignal } from '../engine/gate.js';
 import { claimGuarded } from '../engine/guarded-claim.js';
 import { join } from '../engine/join.js';
-import { Member, runMember } from '../engine/member.js';
+import { memberOf, runMember } from '../engine/member.js';
 import type { StepDefinition } from '../definition/definition.js';
 import { ownedRows, type ClaimedMember, type ClaimedRow } from '../store/claim.js';
 import type { MemberEnd } from '../store/members.js';
@@ -51,7 +51,7 @@ export class Executor {
   }
 
   runClaimed(row: ClaimedRow): void {
-    const attempt = this.attemptOf(row);
+    const attempt = attemptOfClaimed(this.parts.registry, row);
     attempt.wokenBy = row.signal;
     this.run({ attempt });
   }
@@ -75,29 +75,9 @@ export class Executor {
   }
 
   private async takeUpAttempt(row: ClaimedRow): Promise<void> {
-    const attempt = this.attemptOf(row);
+    const attempt = attemptOfClaimed(this.parts.registry, row);
     if (attempt.step.waitFor) await holdSignal(this.parts, attempt);
     this.run({ attempt });
-  }
-
-  private attemptOf(row: ClaimedRow): Attempt {
-    const workflow = this.parts.registry.get(row.handler)!;
-    return new Attempt(
-      workflow,
-      workflow.definition.step(row.step_name)!,
-      {
-        id: row.id,
-        workflowId: row.workflow_id,
-        attempt: row.attempt,
-        claimNo: row.claim_no,
-        queue: row.queue,
-        priority: row.priority,
-      },
-      {
-        args: row.arguments,
-        subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id! },
-      },
-    );
   }
 
   /** Claims a due row that needs a transaction of its own, and runs it if its guards and its gate let it. */
@@ -132,15 +112,7 @@ export class Executor {
   }
 
   runMember(row: ClaimedMember): void {
-    const member = new Member(this.parts.registry.job(row.handler)!, {
-      id: row.id,
-      workflowId: row.workflow_id,
-      workflowName: row.workflow_class,
-      stepName: row.step_name,
-      claimNo: row.claim_no,
-      attempt: row.job_attempt,
-      args: row.job_args,
-    });
+    const member = memberOf(this.parts.registry, row);
     this.inHand.add(member, null);
     runMember(this.parts, member)
       .then((end) => {

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutClient, endClient, type DirectClient } from '../store/client-config.js';
 import { PlannedSize } from '../store/planned-size.js';
+import { isOfStatementName, sqlStateOf } from '../store/sql-state.js';
 import type { HeldRow, LapsedRow, LeaseTexts, LookPage, ServerIdentity } from '../store/leases.js';
 import { period, retryPause } from './jitter.js';
+import { LapseJudge } from './lapse-judge.js';
 import { monotonic } from './monotonic.js';
 
 /** What the keeper is given. It travels to another thread, so it holds plain values only. */
@@ -147,8 +149,7 @@ export class LeaseKeeper {
     try {
       return await this.askOnce(client, which, values);
     } catch (error) {
-      // Behind a transaction pooler: prepared on another of its connections.
-      if (!this.prepares || !['26000', '42P05'].includes(String((error as { code?: unknown }).code))) throw error;
+      if (!this.prepares || !isOfStatementName(error)) throw error;
       this.prepares = false;
       return this.askOnce(client, which, values);
     }
@@ -187,7 +188,7 @@ export class LeaseKeeper {
         .rows as typeof rows;
     } catch (error) {
       // Not everybody may read it there, or the server has no such thing.
-      if (!this.readsTimeline || !['42501', '42883'].includes(String((error as { code?: unknown }).code))) throw error;
+      if (!this.readsTimeline || !['42501', '42883'].includes(sqlStateOf(error) ?? '')) throw error;
       this.readsTimeline = false;
       return;
     }
@@ -221,76 +222,6 @@ export class LeaseKeeper {
     await sleep(ms, undefined, { signal: this.halt.signal }).catch(() => undefined);
   }
 }
-
-/**
- * Says whose worker is lost. It distrusts itself: after a restart, a crash recovery or a failover of the database, after a minute without it, after
- * this process or the database's clock stood still, every lease looks lapsed, and no worker is lost.
- *
- * So a lapse counts only after a full lease in which its own looks came at least every third of one, the database's clock and our monotonic
- * one went alike, and the server stayed the same (its start, its timeline, our backend). And it is seen twice.
- */
-export class LapseJudge {
-  private last: { readonly now: number; readonly server: Identity } | undefined;
-  /** By our clock and by the database's. */
-  private since: { readonly now: number; readonly at: number } | undefined;
-  private suspects = new Map<string, { readonly id: string; readonly met: number }>();
-
-  constructor(
-    private readonly lease: number,
-    private readonly apart: number,
-  ) {}
-
-  /**
-   * @param now the monotonic clock as the look's answer came
-   * @param page which rows were looked at, by their ids; default: all
-   */
-  judge(now: number, server: Identity, rows: readonly LapsedRow[], page: Page = EVERY_ROW): LapsedRow[] {
-    if (!this.goesOn(now, server)) {
-      this.since = { now, at: server.at };
-      this.suspects.clear();
-    }
-    this.last = { now, server };
-    if (now - this.since!.now < this.lease) return [];
-    const before = this.suspects;
-    const keyOf = ({ id, claim_no, lease }: LapsedRow) => `${id} ${claim_no} ${lease}`;
-    const elsewhere = [...before].filter(([, { id }]) => !isOn(page, id));
-    const here = rows.map((row) => [keyOf(row), { id: row.id, met: before.get(keyOf(row))?.met ?? now }] as const);
-    this.suspects = new Map([...elsewhere, ...here]);
-    return rows.filter((row) => now - this.suspects.get(keyOf(row))!.met >= this.apart);
-  }
-
-  private goesOn(now: number, server: Identity): boolean {
-    if (!this.last || !this.since) return false;
-    const third = this.lease / 3;
-    const { server: before } = this.last;
-    const byUs = now - this.since.now;
-    const byServer = server.at - this.since.at;
-    return (
-      now - this.last.now <= Math.max(third, LEAST_THIRD_MS) &&
-      Math.abs(byUs - byServer) <= third &&
-      server.started === before.started &&
-      server.timeline === before.timeline &&
-      server.pid === before.pid
-    );
-  }
-}
-
-/** Rows after one and up to another; null: to the last. */
-interface Page {
-  readonly after: string;
-  readonly upTo: string | null;
-}
-
-const EVERY_ROW: Page = { after: '0', upTo: null };
-
-function isOn({ after, upTo }: Page, id: string): boolean {
-  return BigInt(id) > BigInt(after) && (upTo === null || BigInt(id) <= BigInt(upTo));
-}
-
-/** On a busy machine a look may come that late, whatever the lease. */
-const LEAST_THIRD_MS = 500;
-
-type Identity = Omit<ServerIdentity, 'pid' | 'bytes'> & { readonly pid: number | null };
 
 /** The answer, or (when it does not come in time) an error: a connection whose other end has vanished says nothing by itself. */
 async function within<T>(client: DirectClient, limit: number, answer: Promise<T>): Promise<T> {

@@ -47,7 +47,7 @@ export class Leases {
     this.task = {
       workerId: worker.id,
       lease: worker.lease,
-      handlers: [...registry.all(), ...registry.jobs()].map(({ definition }) => definition.name),
+      handlers: registry.handlerNames(),
       texts: leaseTexts(database.tables),
       readCommitted: database.readCommittedByDefault,
     };

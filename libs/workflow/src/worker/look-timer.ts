@@ -1,7 +1,5 @@
+import { LONGEST_TIMER_MS } from '../engine/longest-timer.js';
 import type { Peers } from './peers.js';
-
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** One timer for the earliest of all looks that are wanted. What it waits for, its peers wait for too: they do not all look at once. */
 export class LookTimer {

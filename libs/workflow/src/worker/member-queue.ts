@@ -1,7 +1,8 @@
 import type { EngineParts } from '../engine/engine.parts.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { patiently } from '../store/patience.js';
-import { hasOpenMember, settleMembers, storedEnds, type MemberEnd, type SettledMember } from '../store/members.js';
+import { hasOpenMember } from '../store/batches.js';
+import { settleMembers, storedEnds, type MemberEnd, type SettledMember } from '../store/members.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 import { workflowLogger } from '../observe/log.js';

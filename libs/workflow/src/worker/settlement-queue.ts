@@ -5,7 +5,7 @@ import { patiently } from '../store/patience.js';
 import { expectedEnd, tellEnd } from '../engine/expected-end.js';
 import { settleOne } from '../engine/settle-one.js';
 import type { Settlement } from '../engine/settlement.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { settle, type Settled, type Settlement as SetRow } from '../store/settle.js';
 import type { Wakeup } from '../store/wakeup.js';
 import type { InHand } from './in-hand.js';

@@ -2,12 +2,11 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { AttemptRunner } from '../engine/attempt-runner.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
-import type { Stalled } from '../engine/stall.js';
 import { resolveStranded } from '../engine/stranded-wait.js';
-import { plainStepKey } from '../store/claim.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
 import type { Connection } from '../store/connection.js';
 import { sweepKey } from '../store/leases.js';
-import { sqlStateOf } from '../store/database.js';
+import { sqlStateOf } from '../store/sql-state.js';
 import { deleteRuns, endedRuns, RETENTION_PAGE, type EndedRun } from '../store/retention.js';
 import {
   hungRows,
@@ -18,6 +17,7 @@ import {
   waitingBatches,
   type SweptRow,
 } from '../store/sweep.js';
+import { stepKey, stepKeys } from '../store/step-key.js';
 import type { Wakeup } from '../store/wakeup.js';
 import { messageOf } from './message-of.js';
 import { monotonic } from './monotonic.js';
@@ -25,7 +25,7 @@ import type { Stalls } from './stalls.js';
 import { workflowLogger } from '../observe/log.js';
 
 /** Under this name Nest's `SchedulerRegistry` has the sweep. */
-export const SWEEP_NAME = 'workflow-sweeper';
+const SWEEP_NAME = 'workflow-sweeper';
 
 /** How often ended runs are deleted; more often when they are kept for less. */
 const RETENTION_EVERY_MS = 60 * 60 * 1_000;
@@ -59,16 +59,16 @@ export class Sweeper {
     private readonly wakeup: Wakeup,
     private readonly scheduler: SchedulerRegistry,
   ) {
-    const loaded = parts.registry.all().map(({ definition }) => definition);
-    this.workflows = loaded.map(({ name }) => name);
-    this.handlers = [...this.workflows, ...parts.registry.jobs().map(({ definition }) => definition.name)];
-    const steps = loaded.flatMap(({ name, steps: all }) =>
-      all.map((step) => ({ step, key: plainStepKey(name, step.name) })),
+    const { registry } = parts;
+    this.workflows = registry.workflowNames();
+    this.handlers = registry.handlerNames();
+    const loaded = registry.all();
+    this.timeouts = loaded.flatMap(({ definition: { name, steps } }) =>
+      steps.flatMap((step) => (step.timeout === null ? [] : [{ key: stepKey(name, step.name), ms: step.timeout }])),
     );
-    this.timeouts = steps.flatMap(({ key, step: { timeout } }) => (timeout === null ? [] : [{ key, ms: timeout }]));
     this.steps = {
-      waiting: steps.flatMap(({ key, step }) => (step.waitFor ? [key] : [])),
-      declared: steps.flatMap(({ key, step }) => (step.kind === 'removed' ? [] : [key])),
+      waiting: stepKeys(loaded, (step) => step.waitFor !== null),
+      declared: stepKeys(loaded, (step) => step.kind !== 'removed'),
     };
   }
 
@@ -155,7 +155,7 @@ export class Sweeper {
   private async eachRun(
     lock: Connection | null,
     pageOf: (connection: Connection, after: string | null) => Promise<(SweptRow & { readonly missed?: boolean })[]>,
-    handle: (row: { id: string; workflowId: string }) => Promise<Stalled['report']>,
+    handle: (row: { id: string; workflowId: string }) => Promise<ErrorReport | null>,
   ): Promise<void> {
     for (let after: string | null = null; ;) {
       const page: Awaited<ReturnType<typeof pageOf>> = await this.read((connection) => pageOf(connection, after));
@@ -232,7 +232,7 @@ export class Sweeper {
     return this.parts.database.engineConnect(use);
   }
 
-  private async report(given: Stalled['report']): Promise<void> {
+  private async report(given: ErrorReport | null): Promise<void> {
     if (given) await this.runner.report(given.error, given.context);
   }
 }

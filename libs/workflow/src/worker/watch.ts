@@ -2,9 +2,10 @@ import type { AttemptRunner } from '../engine/attempt-runner.js';
 import { fireDeadline } from '../engine/deadline.js';
 import type { EngineParts } from '../engine/engine.parts.js';
 import { join } from '../engine/join.js';
-import type { ErrorContext } from '../observe/error-reporter.js';
-import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/members.js';
+import type { ErrorReport } from '../observe/error-reporter.js';
+import { dueJoins, LARGEST_JOIN, LARGEST_PATROL, unjoinedBatches } from '../store/batches.js';
 import { isPassing } from '../store/patience.js';
+import { FIRST_RUN } from '../store/run.js';
 import { LARGEST_LOOK, nextDeadlineIn, passedDeadlines } from '../store/wait.js';
 import { LookTimer } from './look-timer.js';
 import { messageOf } from './message-of.js';
@@ -14,8 +15,6 @@ import { workflowLogger } from '../observe/log.js';
 
 /** A `waitTimeout` that takes its time, at a notice, must not keep the deadlines of others. */
 const FIRED_AT_ONCE = 4;
-/** Before every run's id. */
-const FIRST_RUN = '00000000-0000-0000-0000-000000000000';
 /** A deadline that could not be applied is tried again after this long, doubling up to the poll. */
 const FIRST_RETRY_MS = 10;
 
@@ -50,7 +49,7 @@ export class Watch {
     peers: Peers,
   ) {
     this.timer = new LookTimer(() => this.look(), peers);
-    this.handlers = parts.registry.all().map(({ definition }) => definition.name);
+    this.handlers = parts.registry.workflowNames();
   }
 
   /** Looks now; while it looks already, once more after that. */
@@ -183,7 +182,7 @@ export class Watch {
     this.lookIn(this.retryPause);
   }
 
-  private report(report: { readonly error: unknown; readonly context: ErrorContext } | null | undefined): void {
+  private report(report: ErrorReport | null | undefined): void {
     if (!report) return;
     const reported = this.runner.report(report.error, report.context).finally(() => this.reports.delete(reported));
     this.reports.add(reported);

@@ -7,7 +7,7 @@ import { PullRequest } from '../../reviews/pull-request.entity';
 import { ReviewWorkflow } from '../../reviews/review.workflow';
 import { Chance } from './chance';
 import { PastOrders } from './past-orders';
-import { DAY } from './past-run';
+import { DAY } from './time-units';
 import { PastReviews } from './past-reviews';
 import { rowOf } from './row-of';
 import { writePast } from './write-past';

@@ -3,7 +3,9 @@ import { NotifyVendor } from '../../orders/notify-vendor.job';
 import { OrderWorkflow } from '../../orders/order.workflow';
 import { PaymentConfirmed } from '../../orders/payment-confirmed';
 import type { Chance } from './chance';
-import { DAY, HOUR, MINUTE, PastRun, SECOND, type Failure } from './past-run';
+import { PastRun } from './past-run';
+import type { Failure } from './past-rows';
+import { DAY, HOUR, MINUTE, SECOND } from './time-units';
 
 /** When the shop was deployed last; its gateway has been slower since. */
 const DEPLOYED_AGO = 2 * DAY;

@@ -2,7 +2,8 @@ import { PullRequest } from '../../reviews/pull-request.entity';
 import { Closed, ReviewGiven } from '../../reviews/review.signals';
 import { ReviewWorkflow } from '../../reviews/review.workflow';
 import type { Chance } from './chance';
-import { DAY, HOUR, MINUTE, PastRun } from './past-run';
+import { PastRun } from './past-run';
+import { DAY, HOUR, MINUTE } from './time-units';
 
 const FIRST_ID = 900_000_001;
 const PEOPLE = ['octocat', 'hubot', 'monalisa', 'codertocat'];

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { PastRun, PastStep } from './past-run';
+import type { PastRun } from './past-run';
+import type { PastStep } from './past-rows';
 
 /** Writes the runs as they were told. */
 export async function writePast(manager: EntityManager, runs: readonly PastRun[]): Promise<void> {

@@ -2,7 +2,7 @@
 // Outlives the process that started a PostgreSQL server by a moment: when that process is gone, however it went
 // (our standard input ends), end the server and remove its folder.
 //
-//   node postgres-guard.mjs <folder>       the server's process id comes on standard input
+//   node guard.mjs <folder>       the server's process id comes on standard input
 
 import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
 import type { LapsedRow } from '../store/leases.js';
-import { LapseJudge } from './lease-keeper.js';
+import { LapseJudge } from './lapse-judge.js';
 
 type Server = Parameters<LapseJudge['judge']>[1];
 
