@@ -53,7 +53,7 @@ export interface AdminApp {
 }
 
 /** Nothing is said: a test that is about what is logged brings a logger along. */
-class Silent implements LoggerService {
+export class Silent implements LoggerService {
   log(): void {}
   warn(): void {}
   error(message: unknown, ...more: unknown[]): void {
