@@ -84,7 +84,7 @@ function sameDependencies(there) {
   const [ours, theirs] = [root, there].map((folder) => {
     const { packages } = JSON.parse(fs.readFileSync(path.join(folder, 'package-lock.json'), 'utf8'));
     // The workspace's own packages have versions and scripts too, which are no dependencies.
-    return JSON.stringify(Object.entries(packages).filter(([name]) => name.startsWith('node_modules/')));
+    return JSON.stringify(Object.entries(packages).filter(([name]) => name.includes('node_modules/')));
   });
   return ours === theirs;
 }
@@ -105,6 +105,12 @@ function linkModules(side) {
       ? path.resolve(modules, fs.readlinkSync(path.join(installed, entry.name)))
       : path.join(installed, entry.name);
     fs.symlinkSync(target, link, 'junction');
+  }
+  // What only one package of the workspace has, in a version of its own.
+  for (const name of fs.readdirSync(path.join(root, 'apps'))) {
+    const own = path.join(root, 'apps', name, 'node_modules');
+    const there = path.join(side, 'apps', name);
+    if (fs.existsSync(own) && fs.existsSync(there)) fs.symlinkSync(own, path.join(there, 'node_modules'), 'junction');
   }
 }
 
