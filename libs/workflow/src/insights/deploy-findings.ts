@@ -82,7 +82,7 @@ export function stepsNotDeclared(definition: WorkflowDefinition, standing: reado
       step,
       runs: total(rows),
       by_status: byStatus(rows),
-      text: `${inWords(rows, definition.name)} at step "${step}", which this build does not declare. They would be paused when they come to run it.`,
+      text: `${inWords(rows, definition.name)} at step "${step}", which this build does not declare. A run is paused when it comes to such a step.`,
       advice: `Put a gravestone in its place (@RemovedStep() ${step}?: never) to have it passed over, or keep the step until nobody stands on it.`,
     };
   });
@@ -101,7 +101,7 @@ export function stepsThatDoNotWait(definition: WorkflowDefinition, { waiting }: 
       runs,
       text:
         `${counted(runs, 'run')} of ${definition.name} ${runs === 1 ? 'waits' : 'wait'} for a signal at step "${step}", which waits for none in this build. ` +
-        'They would be paused.',
+        'A run that waits there is paused.',
       advice:
         'Keep its waitFor until nobody waits there, or resume them after the deploy: the step then runs without its signal.',
     }));
