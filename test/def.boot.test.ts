@@ -179,6 +179,29 @@ describe('booting', () => {
     await app.close();
   });
 
+  test('DEF-20 a DataSource that gives the tables other names is refused, with what to do', async () => {
+    const error = await refused({ providers: [Greeting], dataSource: { entityPrefix: 'app_' } });
+    expect(error).toBeInstanceOf(WorkflowConfigurationError);
+    expect(error.message).toMatch(
+      /calls the table workflows "app_workflows", by its "entityPrefix" or "namingStrategy"; .*Take the prefix away/,
+    );
+  });
+
+  test('DEF-20 an application whose DataSources have names is told to say which one', async () => {
+    const boot = Test.createTestingModule({
+      imports: [
+        TypeOrmModule.forRoot({ name: 'orders', type: 'postgres', url: suite.database.url, autoLoadEntities: true }),
+        WorkflowModule.forRoot(),
+      ],
+      providers: [Greeting],
+    }).compile();
+    await expect(boot).rejects.toThrow(/finds no DataSource: .*connection: 'orders'/);
+
+    const other = await refused({ providers: [Greeting], options: { connection: 'billing' } });
+    expect(other).toBeInstanceOf(WorkflowConfigurationError);
+    expect(other.message).toMatch(/"connection" is "billing", and no TypeOrmModule\.forRoot\(\) here has that name/);
+  });
+
   test('DEF-22 worker: false starts and administers runs, and executes nothing', async () => {
     const { workflows, close } = await suite.boot([Greeting], { worker: false });
     const runs = [await workflows.start(Greeting), await workflows.start(Greeting), await workflows.start(Greeting)];

@@ -17,7 +17,6 @@ import type { WorkflowAdminOptions } from './admin/admin.options.js';
 import { WorkflowConfigurationError } from './errors.js';
 import { SERVICE_PARTS } from './service/service.parts.js';
 import { WorkflowService } from './service/workflow.service.js';
-import { WorkflowEntities } from './store/tables.js';
 import {
   assertOptions,
   settingsOf,
@@ -27,7 +26,7 @@ import {
 } from './workflow.options.js';
 import { healthEndpoint, WorkflowHealthIndicator } from './workflow.health.js';
 import { WorkflowMetrics } from './workflow.metrics.js';
-import { engineProviders } from './workflow.providers.js';
+import { engineProviders, repositoriesOf } from './workflow.providers.js';
 import { WorkflowRuntime } from './workflow.runtime.js';
 
 /** Makes the options of `WorkflowModule.forRootAsync()`. */
@@ -146,7 +145,7 @@ export class WorkflowModule implements OnModuleInit {
         ...health.imports,
         ...(admin ? [WorkflowAdminModule.forRoot(admin)] : []),
         DiscoveryModule,
-        TypeOrmModule.forFeature([...WorkflowEntities], connection),
+        repositoriesOf(connection),
       ],
       controllers: health.controllers,
       providers: [

@@ -1,6 +1,6 @@
-import type { Provider } from '@nestjs/common';
+import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { getDataSourceToken, getRepositoryToken } from '@nestjs/typeorm';
+import { getDataSourceToken, getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { ENGINE_PARTS, type EngineParts } from './engine/engine.parts.js';
 import { WorkflowConfigurationError } from './errors.js';
@@ -17,7 +17,7 @@ import { SERVICE_PARTS } from './service/service.parts.js';
 import { WorkflowService } from './service/workflow.service.js';
 import { Database } from './store/database.js';
 import { Pool } from './store/pool.js';
-import { tablesOf, type WorkflowEntities } from './store/tables.js';
+import { tablesOf, WorkflowEntities } from './store/tables.js';
 import { Wakeup } from './store/wakeup.js';
 import { workerIdentity } from './worker/identity.js';
 import { WORKFLOW_SETTINGS, type WorkflowSettings } from './workflow.options.js';
@@ -37,9 +37,9 @@ export function engineProviders(connection: string | undefined): Provider[] {
     },
     {
       provide: Database,
-      inject: [dataSource, WAKEUP, WORKFLOW_SETTINGS],
-      useFactory: (source: DataSource, wakeup: Wakeup, settings: WorkflowSettings) =>
-        databaseOf(source, wakeup, settings),
+      inject: [orNone(dataSource), WAKEUP, WORKFLOW_SETTINGS],
+      useFactory: (source: DataSource | undefined, wakeup: Wakeup, settings: WorkflowSettings) =>
+        databaseOf(source ?? noDataSource(connection), wakeup, settings),
     },
     {
       provide: ENGINE_PARTS,
@@ -63,6 +63,35 @@ export function engineProviders(connection: string | undefined): Provider[] {
 }
 
 type Values<R extends Repositories> = [R['runs'], R['steps'], R['events'], R['signals']];
+
+/** `TypeOrmModule.forFeature` of the four tables, in which a DataSource that is missing is told of in our words. */
+export function repositoriesOf(connection: string | undefined): DynamicModule {
+  const feature = TypeOrmModule.forFeature([...WorkflowEntities], connection);
+  return {
+    ...feature,
+    providers: feature.providers?.map((provider) => {
+      if (!('useFactory' in provider)) return provider;
+      const make = provider.useFactory as (source: DataSource) => unknown;
+      return {
+        ...provider,
+        inject: [orNone(getDataSourceToken(connection))],
+        useFactory: (source?: DataSource) => make(source ?? noDataSource(connection)),
+      };
+    }),
+  };
+}
+
+/** Nest's own words for one that is missing would not name what is to be done. */
+const orNone = (token: InjectionToken) => ({ token, optional: true });
+
+function noDataSource(connection: string | undefined): never {
+  throw new WorkflowConfigurationError(
+    connection === undefined
+      ? 'WorkflowModule finds no DataSource: import TypeOrmModule.forRoot({ type: "postgres", … }) beside it. Where the DataSources have names, say which one has ' +
+          `the workflow tables: WorkflowModule.forRoot({ connection: 'orders' }).`
+      : `WorkflowModule: "connection" is ${JSON.stringify(connection)}, and no TypeOrmModule.forRoot() here has that name.`,
+  );
+}
 
 function databaseOf(dataSource: DataSource, wakeup: Wakeup, settings: WorkflowSettings): Database {
   const logger = workflowLogger;

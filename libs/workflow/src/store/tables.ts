@@ -24,9 +24,16 @@ export function tablesOf(dataSource: DataSource): Tables {
           'TypeOrmModule.forRoot(), or add "...WorkflowEntities" to its "entities".',
       );
     }
-    return dataSource
-      .getMetadata(entity)
-      .tablePath.split('.')
+    const { tablePath, tableName, givenTableName } = dataSource.getMetadata(entity);
+    // The migrations make them by their own names.
+    if (tableName !== givenTableName) {
+      throw new WorkflowConfigurationError(
+        `The DataSource ${nameOf(dataSource)} calls the table ${givenTableName} "${tableName}", by its "entityPrefix" or "namingStrategy"; the workflow tables keep ` +
+          'their names. Take the prefix away, have the strategy leave names that entities give as they are, or give the workflows a DataSource of their own ("connection").',
+      );
+    }
+    return tablePath
+      .split('.')
       .map((part) => `"${part.replaceAll('"', '""')}"`)
       .join('.');
   };
