@@ -218,7 +218,8 @@ export class Dispatcher {
         this.answered();
         for (const row of claims.plain) this.executor.runClaimed(row);
         for (const row of claims.members) this.executor.runMember(row);
-        for (const due of claims.guarded) void this.executor.runGuarded(due);
+        // These are not claimed yet: a stop that began meanwhile leaves them to the others.
+        if (!this.stopping) for (const due of claims.guarded) void this.executor.runGuarded(due);
         this.more = claims.full;
         this.lookAgain(claims);
       });
