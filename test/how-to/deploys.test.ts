@@ -4,6 +4,7 @@ import path from 'node:path';
 import { transformSync } from '@swc/core';
 import { ensureBuilt } from '../support/built';
 import { BUILD_MS, cli } from '../support/cli';
+import { dropDatabase, urlOf, withClient } from '../support/database-names';
 import { pageBlock, pageCode } from '../support/page-code';
 import { workflowSuite } from '../support/suite';
 
@@ -29,25 +30,43 @@ const page = pageCode(PAGE, {
   'release-1/app.module.ts': WITH_SHOP,
   'release-2/app.module.ts': WITH_SHOP,
 });
+const TYPEORM = path.join(__dirname, '../../node_modules/typeorm/cli.js');
 const built = path.join(__dirname, '../../reports/page-code/zero-downtime-deploys');
+
+/** A file of the page, as a reader's build makes it. */
+function compiled(source: string, type: 'commonjs' | 'es6' = 'commonjs'): string {
+  return transformSync(source, {
+    jsc: {
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+      target: 'es2022',
+      keepClassNames: true,
+    },
+    module: { type },
+  }).code;
+}
 
 /** The application of a release, compiled as a reader's build would; `change` makes another release of it. */
 function build(release: string, change: (code: string) => string = (code) => code, from = release): string {
   mkdirSync(path.join(built, release), { recursive: true });
   for (const file of ['shop', `${from}/order.workflow`, `${from}/app.module`]) {
     const source = change(readFileSync(path.join(built, `${file}.ts`), 'utf8'));
-    const { code } = transformSync(source, {
-      jsc: {
-        parser: { syntax: 'typescript', decorators: true },
-        transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
-        target: 'es2022',
-        keepClassNames: true,
-      },
-      module: { type: 'commonjs' },
-    });
-    writeFileSync(path.join(built, `${file.replace(from, release)}.js`), code);
+    writeFileSync(path.join(built, `${file.replace(from, release)}.js`), compiled(source));
   }
   return path.join(built, release, 'app.module.js');
+}
+
+/** The page's application and its data source, in a folder of their own. */
+function buildMigrating(type: 'commonjs' | 'es6'): string {
+  const folder = path.join(built, `migrating-${type}`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ type: type === 'es6' ? 'module' : 'commonjs' }));
+  for (const file of ['data-source', 'app.module']) {
+    const source = readFileSync(path.join(built, `${file}.ts`), 'utf8');
+    const imported = type === 'es6' ? source.replace("'./data-source'", "'./data-source.js'") : source;
+    writeFileSync(path.join(folder, `${file}.js`), compiled(imported, type));
+  }
+  return folder;
 }
 
 describe('the how-to page on deploys', () => {
@@ -111,4 +130,30 @@ describe('the how-to page on deploys', () => {
     const back = await check(build('release-1'));
     expect([back.code, back.stdout]).toEqual([1, expect.stringMatching(/1 paused\) is at step "askForReview"/)]);
   });
+
+  test.each(['commonjs', 'es6'] as const)(
+    "CLI-09 UPG-01 TypeORM's command line migrates by the data source that the application takes its options from: %s",
+    async (type) => {
+      const server = process.env.WORKFLOWS_TEST_DATABASE_URL!;
+      const name = `${suite.database.name}_${type}`;
+      await withClient(server, (client) => client.query(`create database ${name}`));
+      try {
+        const cwd = buildMigrating(type);
+        const env = { DATABASE_URL: urlOf(server, name) };
+        const migrate = () => cli(['migration:run', '-d', 'data-source.js'], { bin: TYPEORM, app: null, cwd, env });
+        const checked = () => cli(['check'], { app: path.join(cwd, 'app.module.js'), env });
+
+        expect((await checked()).code).toBe(1);
+        const first = await migrate();
+        expect([first.code, first.stdout]).toEqual([
+          0,
+          expect.stringMatching(/NumberWorkflowSchema\d+ has been executed/),
+        ]);
+        expect((await checked()).stdout).toMatch(/^✓ .*goes with what is in flight/);
+        expect((await migrate()).stdout).toMatch(/No migrations are pending/);
+      } finally {
+        await dropDatabase(server, name);
+      }
+    },
+  );
 });

@@ -70,6 +70,15 @@ export function pageBlock(page: string, language: string): string {
   return found.lines.join('\n');
 }
 
+/** The text of the page's block of a language whose first line is a comment that begins with a name: `-- find runs: …`. */
+export function pageBlockNamed(page: string, language: string, name: string): string {
+  const found = blocksOf(page).filter(
+    ({ language: of, lines }) => of === language && /^\W+([\w -]+)/.exec(lines[0])?.[1] === name,
+  );
+  if (found.length !== 1) throw new Error(`${page} has ${found.length} blocks of ${language} called "${name}"`);
+  return found[0].lines.join('\n');
+}
+
 function blocksOf(page: string): Block[] {
   return Array.from(textOf(page).matchAll(/^```(\w+)([^\n]*)\n(.*?)^```$/gms), ([, language, marks, code]) => ({
     language,
