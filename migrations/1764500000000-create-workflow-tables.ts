@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { MARKING_COLUMNS, namedTables, qualified, refuseForeign } from './own-tables.js';
 
 /**
  * The four tables. A row of `workflow_steps` is both the record of an attempt and the queue entry: there is no message
@@ -11,9 +12,10 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
   name = 'CreateWorkflowTables1764500000000';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    const table = tablesOf(queryRunner);
-    // By its bare name: TypeORM puts the DataSource's schema before it, and takes quotes for a part of a name.
-    if (await queryRunner.hasTable('workflows')) return;
+    const table = (name: string) => qualified(queryRunner, name);
+    const there = await namedTables(queryRunner);
+    refuseForeign(there);
+    if (there.length > 0) return refusePart(there.map(({ name }) => name));
 
     await queryRunner.query(`
       create table ${table('workflows')} (
@@ -161,16 +163,20 @@ export class CreateWorkflowTables1764500000000 implements MigrationInterface {
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    const table = tablesOf(queryRunner);
-    await queryRunner.query(`drop table if exists ${table('workflow_signals')}`);
-    await queryRunner.query(`drop table if exists ${table('workflow_events')}`);
-    await queryRunner.query(`drop table if exists ${table('workflow_steps')}`);
-    await queryRunner.query(`drop table if exists ${table('workflows')}`);
+    const ours = (await namedTables(queryRunner)).filter(({ isOurs }) => isOurs).map(({ name }) => name);
+    // The runs' table last: others refer to it.
+    for (const name of Object.keys(MARKING_COLUMNS).toReversed()) {
+      if (ours.includes(name)) await queryRunner.query(`drop table ${qualified(queryRunner, name)}`);
+    }
   }
 }
 
-/** Table names in the DataSource's schema, when it has one. */
-function tablesOf(queryRunner: QueryRunner): (name: string) => string {
-  const { schema } = queryRunner.connection.options as { schema?: string };
-  return (name) => (schema ? `"${schema.replaceAll('"', '""')}"."${name}"` : name);
+/** All four may be there: somebody's list of migrations was lost. */
+function refusePart(there: readonly string[]): void {
+  const missing = Object.keys(MARKING_COLUMNS).filter((name) => !there.includes(name));
+  if (missing.length === 0) return;
+  throw new Error(
+    `Of the tables of nestjs-pg-workflows ${there.join(', ')} ${there.length === 1 ? 'is' : 'are'} there, and ${missing.join(', ')} not: something was ` +
+      'dropped, or left out of a restore. Restore it from a backup, or, if no run is worth keeping, drop the others too.',
+  );
 }

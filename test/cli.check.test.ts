@@ -4,6 +4,7 @@ import { WorkflowMigrations } from '../migrations';
 import { ensureBuilt } from './support/built';
 import { BUILD_MS, cli, type CliAnswer } from './support/cli';
 import { createTestDatabase } from './support/database';
+import { withClient } from './support/database-names';
 import { ERRANDS, Parcel } from './support/errands.mjs';
 import { allRows } from './support/rows';
 import { workflowSuite } from './support/suite';
@@ -139,6 +140,42 @@ describe('the command-line tool, before a deploy', () => {
     } finally {
       await source.destroy();
       await database.drop();
+    }
+  });
+
+  test('CLI-09 UPG-07 UPG-08 what the migrations that run at boot do not mend is a finding; what they will do is a note', async () => {
+    const pending = /This build runs CreateWorkflowTables\d+, NumberWorkflowSchema\d+ as it boots/;
+    const cases: [sql: string, code: number, text: RegExp, advice?: RegExp][] = [
+      ['comment on table workflows is null', 1, /the tables have schema 1, this version needs 2/, /NumberWorkflowSchema\d+ recorded as run, and does not run it again: the tables lost their comment/],
+      ['drop table workflow_signals, workflow_steps, workflow_events, workflows', 1, /Missing: table "workflows"/, /does not run them again: the tables were dropped/],
+      ['drop table workflows cascade', 1, /not whole\. Missing: table "workflows"\./],
+      ['drop table workflow_signals, workflow_steps, workflow_events, workflows; create table workflows (id int)', 1, /table "workflows" that is not nestjs-pg-workflows's/],
+      ['drop table workflow_signals, workflow_steps, workflow_events, workflows, migrations; create table workflows (id int)', 1, /table "workflows" that is not nestjs-pg-workflows's/],
+      ['drop index workflows_one_ongoing', 1, /the unique index workflows_one_ongoing/],
+      ['drop schema public cascade', 1, /Missing: table "workflows"/, /may not: its role cannot create tables/],
+      ['drop schema public cascade; create schema public', 0, pending],
+    ]; // prettier-ignore
+    const asked = cases.map(async ([sql]) => {
+      const database = await createTestDatabase();
+      try {
+        await withClient(database.url, (client) => client.query(sql));
+        return await check(['--json'], { CLI_DATABASE_URL: database.url, CLI_MIGRATES: 'true' });
+      } finally {
+        await database.drop();
+      }
+    });
+    const answers = await Promise.all(asked);
+    for (const [index, [sql, exit, text, advice = /^$/]] of cases.entries()) {
+      const { code, json } = answers[index];
+      const [told, ...others] = [...json.findings, ...json.notes];
+      expect([sql, code, told.kind, told.text, told.advice ?? '', others]).toEqual([
+        sql,
+        exit,
+        'schema',
+        expect.stringMatching(text),
+        expect.stringMatching(advice),
+        [],
+      ]);
     }
   });
 });

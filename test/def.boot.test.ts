@@ -375,7 +375,8 @@ describe('booting on a database that is not ready', () => {
       add column job_args json, add column job_attempt integer not null default 0`); // prettier-ignore
     await sql.query(`create table workflow_signals (id bigint generated always as identity primary key, workflow_id uuid not null,
       name varchar(255) not null, payload json not null, idempotency_key varchar(255), status text not null default 'pending',
-      claimed_by_step_id bigint, created_at timestamptz not null default now(), claimed_at timestamptz, consumed_at timestamptz)`); // prettier-ignore
+      claimed_by_step_id bigint, created_at timestamptz not null default now(), claimed_at timestamptz, consumed_at timestamptz,
+      constraint workflow_signals_one_delivery unique (workflow_id, idempotency_key))`); // prettier-ignore
     const app = await boot();
     const run = await app.get(WorkflowService).find(older);
     await suite.eventually(async () => (await run.reload()).status === 'finished', 'the old run is finished');

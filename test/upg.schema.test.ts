@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { Logger } from '@nestjs/common';
 import { InvalidTransitionError, WorkflowSchemaError, type WorkflowHandle } from 'nestjs-pg-workflows';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { SCHEMA, SCHEMA_MIGRATIONS, schemaNumberOf } from '../libs/workflow/src/store/schema-version';
+import { MARKS, SCHEMA, SCHEMA_MIGRATIONS, schemaNumberOf } from '../libs/workflow/src/store/schema-version';
 import { WorkflowMigrations } from '../migrations';
+import { MARKING_COLUMNS } from '../migrations/own-tables';
 import { createTestDatabase, type TestDatabase } from './support/database';
 import { isRecorded, record, restore } from './support/earlier-schema';
 import { ERRANDS, Parcel } from './support/errands.mjs';
@@ -67,13 +70,17 @@ describe('upgrading', () => {
 
   test('UPG-04 the package knows its migrations, each marks the tables with its number, and none that was released has changed', async () => {
     expect(WorkflowMigrations.map((Migration) => new Migration().name)).toEqual([...SCHEMA_MIGRATIONS]);
+    expect(Object.values(MARKING_COLUMNS)).toEqual(MARKS.map(({ columns }) => columns));
     const digests: string[] = [];
     for (const Migration of WorkflowMigrations) {
       const statements: string[] = [];
       const recorder = {
         connection: { options: {} },
-        hasTable: async () => false,
-        query: async (sql: string) => void statements.push(sql.replace(/\s+/g, ' ').trim()),
+        query: async (sql: string) => {
+          // What they look at first is no part of what they do.
+          if (!/^\s*select/.test(sql)) statements.push(sql.replace(/\s+/g, ' ').trim());
+          return [];
+        },
       };
       await new Migration().up(recorder as unknown as QueryRunner);
       digests.push(createHash('sha256').update(statements.join(';\n')).digest('hex').slice(0, 16));
@@ -151,6 +158,91 @@ describe('upgrading', () => {
     expect(error).toBeInstanceOf(WorkflowSchemaError);
     expect(error.message).toMatch(/not whole\. Missing: in "workflow_steps" the columns wait_for\. .*Restore it/);
     expect(error.message).not.toMatch(/migration:run/);
+  });
+
+  const FOREIGN =
+    /There is a table "?workflows"? that is not nestjs-pg-workflows's.* Rename it, or give .* "schema" of their own/;
+
+  test("UPG-07 an application's own table of one of their names is left alone: migrations and boot refuse, and say why; going back drops ours alone", async () => {
+    const { database, source, sql } = await databaseOf(0);
+    await sql(`create table workflows (id serial primary key, name text); insert into workflows (name) values ('onboarding');
+      comment on table workflows is 'of the customers'`);
+    const theirs = () =>
+      sql(`select obj_description('workflows'::regclass) as comment, (select json_agg(w) from workflows w) as rows`);
+    const before = await theirs();
+    await expect(source.runMigrations()).rejects.toThrow(FOREIGN);
+    const error = await refusedBoot({ url: database.url, providers: ERRANDS.old });
+    expect(error).toBeInstanceOf(WorkflowSchemaError);
+    expect(error.message).toMatch(FOREIGN);
+    expect(error.message).not.toMatch(/backup|migration:run/);
+    const runner = source.createQueryRunner();
+    await expect(new WorkflowMigrations[1]().up(runner)).rejects.toThrow(FOREIGN);
+    for (const Migration of WorkflowMigrations.toReversed()) await new Migration().down(runner);
+    expect(await theirs()).toEqual(before);
+    expect(await sql(`select relname from pg_class where relname like 'workflow\\_%'`)).toEqual([]);
+
+    // Renamed, there is room for ours; of ours one is gone, and of theirs one has come into its place.
+    await sql('alter table workflows rename to customer_workflows');
+    await source.runMigrations();
+    await sql('drop table workflow_events; create table workflow_events (id int)');
+    for (const Migration of WorkflowMigrations.toReversed()) await new Migration().down(runner);
+    await runner.release();
+    expect(
+      await sql(`select relname from pg_class where relname like '%workflow%' and relkind = 'r' order by 1`),
+    ).toEqual([{ relname: 'customer_workflows' }, { relname: 'workflow_events' }]);
+  });
+
+  test('UPG-07 where ours are there in part, the migration says which are missing, and makes nothing', async () => {
+    const { source, sql } = await databaseOf(SCHEMA);
+    await sql('drop table workflow_signals; drop table migrations');
+    await expect(source.runMigrations()).rejects.toThrow(
+      /workflow_events, workflow_steps, workflows are there, and workflow_signals not: .*Restore it from a backup/,
+    );
+    expect(await sql(`select to_regclass('workflow_signals') as signals`)).toEqual([{ signals: null }]);
+  });
+
+  test("UPG-04 the mark goes below somebody else's comment, and leaves it as it was", async () => {
+    const { source, sql } = await databaseOf(SCHEMA - 1);
+    const comment = async () => (await sql(`select obj_description('workflows'::regclass) as comment`))[0];
+    const theirs = String.raw`Ada's: ask C:\team first`;
+    await sql(`comment on table workflows is E'Ada''s: ask C:\\\\team first'`);
+    expect(await comment()).toEqual({ comment: theirs });
+    await source.runMigrations();
+    expect(await comment()).toEqual({
+      comment: `${theirs}\nnestjs-pg-workflows: schema ${SCHEMA}, for versions that know schema 1`,
+    });
+    await source.undoLastMigration();
+    expect(await comment()).toEqual({ comment: theirs });
+  });
+
+  test('UPG-08 a unique index that promises rest on is gone or invalid: the boot names it, and what to do; made again as the page says, it boots', async () => {
+    const { database, sql } = await databaseOf(SCHEMA);
+    const indexes = MARKS.flatMap(({ uniqueIndexes }) => uniqueIndexes);
+    const page = readFileSync(path.join(__dirname, '../docs/upgrading.md'), 'utf8');
+    const remade = new Map(
+      indexes.map((name) => [name, new RegExp(`^[^;\n]*\\b${name}\\b[^;]*;`, 'm').exec(page)?.[0]]),
+    );
+    const shape = () =>
+      sql(
+        `select indexdef from pg_indexes where indexname = any($1) union all select conname from pg_constraint where conname = any($1) order by 1`,
+        [indexes],
+      );
+    const before = await shape();
+    await sql(`drop index workflows_one_ongoing, workflows_idempotency_key, workflow_steps_one_open;
+      alter table workflow_steps drop constraint workflow_steps_one_attempt; alter table workflow_signals drop constraint workflow_signals_one_delivery`);
+    const error = await refusedBoot({ url: database.url, providers: ERRANDS.old });
+    expect(error).toBeInstanceOf(WorkflowSchemaError);
+    for (const name of indexes) expect(error.message).toContain(name);
+    expect(error.message).toMatch(/docs\/upgrading\.md has the statements that create them again/);
+
+    for (const name of indexes) await sql(remade.get(name)!);
+    expect(await shape()).toEqual(before);
+    await sql(`update pg_index set indisvalid = false where indexrelid = 'workflows_one_ongoing'::regclass`);
+    expect((await refusedBoot({ url: database.url, providers: ERRANDS.old })).message).toContain(
+      'the unique index workflows_one_ongoing.',
+    );
+    await sql('reindex index workflows_one_ongoing');
+    await boot(database.url);
   });
 
   if (process.env.RECORD_SCHEMA) {

@@ -1,7 +1,14 @@
 import type { Subjects } from '../registry/subjects.js';
 import type { WorkflowRegistry } from '../registry/workflow.registry.js';
 import type { Database } from '../store/database.js';
-import { readSchema, schemaNotice, schemaProblem, type SchemaState } from '../store/schema-check.js';
+import { readRecordedMigrations, type RecordedMigrations } from '../store/recorded-migrations.js';
+import {
+  problemBeyondMigrations,
+  readSchema,
+  schemaNotice,
+  schemaProblem,
+  type SchemaState,
+} from '../store/schema-check.js';
 import { SCHEMA } from '../store/schema-version.js';
 import {
   classesNotLoaded,
@@ -56,9 +63,11 @@ export async function checkDeploy(
 ): Promise<DeployCheckView> {
   const { database, registry, subjects } = parts;
   const schema = await readOne(database, (connection) => readSchema(connection, database.dataSource));
-  const ofSchema = tellSchema(schema, runAtBoot);
+  const migrations = await readOne(database, (connection) => readRecordedMigrations(connection, database.dataSource));
+  const ofSchema = tellSchema(schema, migrations, runAtBoot);
   // Older tables have all that is counted; with some of them missing there is nothing to count.
-  const readable = schema.schema !== null && schema.lacking.every((what) => !what.startsWith('table '));
+  const readable =
+    schema.schema !== null && schema.foreign.length === 0 && schema.lacking.every((what) => !what.startsWith('table '));
   const inFlight = readable ? await readSnapshot(database, readInFlight) : NOTHING;
   const known = new Set(ignore);
   const standing = inFlight.standing.filter((row) => !known.has(row.workflow_class));
@@ -84,15 +93,39 @@ export async function checkDeploy(
 
 const NOTHING: InFlight = { standing: [], waiting: [], members: [], subjects: [] };
 
-function tellSchema(schema: SchemaState, runAtBoot: readonly string[]): { findings: Finding[]; notes: Note[] } {
+function tellSchema(
+  schema: SchemaState,
+  { recorded, mayCreate }: RecordedMigrations,
+  runAtBoot: readonly string[],
+): { findings: Finding[]; notes: Note[] } {
   const problem = schemaProblem(schema);
   if (problem === null) {
     const notice = schemaNotice(schema);
     return { findings: [], notes: notice === null ? [] : [{ kind: 'schema', text: notice }] };
   }
+  const finding = (text: string, advice?: string) => ({
+    findings: [{ kind: 'schema' as const, text, ...(advice !== undefined && { advice }) }],
+    notes: [],
+  });
+  if (problemBeyondMigrations(schema) !== null) return finding(problem);
   const { pending } = schema;
-  if (pending.length === 0 || !pending.every((name) => runAtBoot.includes(name))) {
-    return { findings: [{ kind: 'schema', text: problem }], notes: [] };
+  const notAgain = pending.filter((name) => recorded.includes(name));
+  if (notAgain.length > 0) {
+    return finding(
+      problem,
+      `TypeORM has ${notAgain.join(', ')} recorded as run, and does not run ${notAgain.length === 1 ? 'it' : 'them'} again: ` +
+        (schema.schema === null
+          ? 'the tables were dropped, or this role does not see them. Restore them from a backup; if no run is worth keeping, delete what is recorded.'
+          : 'the tables lost their comment. docs/upgrading.md says how to put it back.'),
+    );
+  }
+  if (!pending.every((name) => runAtBoot.includes(name))) return finding(problem);
+  if (schema.schema === null && !mayCreate) {
+    return finding(
+      problem,
+      'This build would run them as it boots ("migrationsRun"), and may not: its role cannot create tables in the DataSource\'s schema, or there is no ' +
+        'such schema. Is it the right database and role?',
+    );
   }
   const text = `This build runs ${pending.join(', ')} as it boots ("migrationsRun"): the tables have schema ${SCHEMA} then.`;
   return { findings: [], notes: [{ kind: 'schema', text }] };
