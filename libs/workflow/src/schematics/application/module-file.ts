@@ -2,12 +2,13 @@ import { MetadataManager } from '@nestjs/schematics';
 import type { Tree } from '@angular-devkit/schematics';
 import ts from 'typescript';
 import { withImport } from './import-line.js';
-import { hasSpread, listOf, nodesOf, parse, propertyOf } from './sources.js';
+import { inManner, onLines, withEntries } from './list-entries.js';
+import { hasSpread, listOf, nodesOf, parse, propertyOf, rewrite, textOf } from './sources.js';
 
 /** What goes into a list of a module's metadata, and the imports that it needs. */
 export interface ModuleEntry {
   list: 'imports' | 'providers';
-  code: string;
+  entries: string[];
   imports: { symbol: string; specifier: string }[];
 }
 
@@ -16,18 +17,21 @@ export interface ModuleEntry {
  *
  * @returns why it could not, worded to follow the file's name: `has no "imports" that is a list`. Then the file is as it was.
  */
-export function addToModule(tree: Tree, path: string, { list, code, imports }: ModuleEntry): string | null {
-  const text = tree.readText(path);
+export function addToModule(tree: Tree, path: string, { list, entries, imports }: ModuleEntry): string | null {
+  const text = textOf(tree, path);
   const metadata = metadataOf(path, text);
   if (typeof metadata === 'string') return metadata;
   const problem = problemOf(metadata, list);
-  if (problem !== null || has(metadata, list, code)) return problem;
-  const changed = new MetadataManager(text).insert(list, code);
+  if (problem !== null) return problem;
+  const written = listOf(metadata, list);
+  const missing = entries.filter((entry) => !written?.elements.some((element) => element.getText() === entry));
+  if (missing.length === 0) return null;
+  const changed = written
+    ? withEntries(text, written, missing)
+    : new MetadataManager(text).insert(list, inManner(text, missing.length === 1 ? missing[0]! : onLines(missing)));
   if (changed === undefined || changed === text) return 'has an @Module() that could not be edited';
-  tree.overwrite(
-    path,
-    imports.reduce((all, { symbol, specifier }) => withImport(all, symbol, specifier), changed),
-  );
+  const withImports = imports.reduce((all, { symbol, specifier }) => withImport(all, symbol, specifier), changed);
+  rewrite(tree, path, withImports);
   return null;
 }
 
@@ -50,6 +54,3 @@ function problemOf(metadata: ts.ObjectLiteralExpression, list: string): string |
   if (propertyOf(metadata, list)) return `has an @Module() whose "${list}" is not a list written there`;
   return hasSpread(metadata) ? 'takes metadata of its @Module() from elsewhere' : null;
 }
-
-const has = (metadata: ts.ObjectLiteralExpression, list: string, code: string): boolean =>
-  listOf(metadata, list)?.elements.some((element) => element.getText() === code) ?? false;

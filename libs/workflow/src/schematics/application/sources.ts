@@ -20,11 +20,19 @@ function* sourcesIn(tree: Tree, folder: DirEntry): Generator<Source> {
   for (const name of folder.subfiles) {
     if (!SOURCE.test(name) || NOT_OF_THE_APPLICATION.test(name)) continue;
     const path = `${folder.path === '/' ? '' : folder.path}/${name}`;
-    yield { path, text: tree.readText(path) };
+    yield { path, text: textOf(tree, path) };
   }
   for (const name of folder.subdirs) {
     if (!FOREIGN_FOLDERS.has(name) && !name.startsWith('.')) yield* sourcesIn(tree, folder.dir(name));
   }
+}
+
+/** A file's text, with the line breaks that everything here works with: {@link rewrite} gives back those that it has. */
+export const textOf = (tree: Tree, path: string): string => tree.readText(path).replaceAll('\r\n', '\n');
+
+/** Writes a file's new text, with the line breaks that it has. */
+export function rewrite(tree: Tree, path: string, text: string): void {
+  tree.overwrite(path, tree.readText(path).includes('\r\n') ? text.replaceAll('\n', '\r\n') : text);
 }
 
 /** The file's syntax tree, whose nodes know their parents and positions. */
@@ -43,6 +51,14 @@ function childrenOf(node: ts.Node): ts.Node[] {
   ts.forEachChild(node, (child) => void children.push(child));
   return children;
 }
+
+/** Whether a file calls something of that name, and not only in a comment. */
+export const calls = (source: Source, name: RegExp): boolean =>
+  name.test(source.text) &&
+  [...nodesOf(parse(source), isCall)].some(({ expression }) => name.test(expression.getText()));
+
+const isCall = (node: ts.Node): node is ts.CallExpression | ts.NewExpression =>
+  ts.isCallExpression(node) || ts.isNewExpression(node);
 
 /** The property of an object literal that is written `name: …`. */
 export function propertyOf(literal: ts.ObjectLiteralExpression, name: string): ts.ObjectLiteralElementLike | undefined {

@@ -1,5 +1,5 @@
 import ts from 'typescript';
-import { hasSpread, listOf, nodesOf, parse, propertyOf, type Source } from '../application/sources.js';
+import { calls, hasSpread, listOf, nodesOf, parse, propertyOf, type Source } from '../application/sources.js';
 
 /** Options of a TypeORM DataSource on PostgreSQL, as they are written in a file of the application. */
 export interface DataSourceLiteral {
@@ -24,8 +24,19 @@ export function dataSourcesIn(source: Source): DataSourceLiteral[] {
 }
 
 /** Whether the file makes a TypeORM DataSource, maybe of options that are written elsewhere. */
-export const usesTypeOrm = ({ text }: Source): boolean =>
-  /TypeOrmModule\s*\.\s*forRoot|new\s+DataSource\s*\(/.test(text);
+export const usesTypeOrm = (source: Source): boolean =>
+  calls(source, /\bTypeOrmModule\s*\.\s*forRoot|\bDataSource$|\bDataSource\s*\(/);
+
+const OTHER_DATABASE =
+  /^(mysql|mariadb|sqlite|better-sqlite3|sqljs|mssql|oracle|mongodb|cockroachdb|aurora-mysql|sap|spanner)$/;
+
+/** Whether the file has options of a DataSource that is not of PostgreSQL. */
+export function usesOtherDatabase(source: Source): boolean {
+  if (!/typeorm/i.test(source.text)) return false;
+  return [...nodesOf(parse(source), ts.isObjectLiteralExpression)].some((literal) =>
+    OTHER_DATABASE.test(String(valueOf(literal, 'type'))),
+  );
+}
 
 /** How `migrations` names them: by globs (among others), as classes in a list, in what is written elsewhere, or not at all. */
 export function migrationsOf({ literal }: DataSourceLiteral): 'globs' | 'classes' | 'elsewhere' | 'none' {

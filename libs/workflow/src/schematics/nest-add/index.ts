@@ -1,7 +1,8 @@
 import { chain, type Rule, type SchematicContext, type Tree } from '@angular-devkit/schematics';
 import { NodePackageInstallTask } from '@angular-devkit/schematics/tasks';
 import { addToModule, type ModuleEntry } from '../application/module-file.js';
-import { sourcesOf } from '../application/sources.js';
+import { scopeOf } from '../application/scope.js';
+import { calls } from '../application/sources.js';
 import { addMigrations, type Outcome } from './migrations.js';
 import { addMissingPackages } from './packages.js';
 import { rootModuleOf } from './root-module.js';
@@ -21,6 +22,7 @@ const TYPE_ORM = `TypeOrmModule.forRoot({
       migrationsRun: true,
     })`;
 const WORKFLOWS = 'WorkflowModule.forRoot()';
+const FOR_ROOT = /\bWorkflowModule\s*\.\s*forRoot/;
 
 const ENTRY_IMPORTS = {
   workflows: [{ symbol: 'WorkflowModule', specifier: 'nestjs-pg-workflows' }],
@@ -37,16 +39,21 @@ export function nestAdd({ sourceRoot = 'src', skipInstall }: NestAddOptions): Ru
     (tree: Tree, context: SchematicContext) => {
       const packages = addMissingPackages(tree);
       if (packages.length > 0 && installs) context.addTask(new NodePackageInstallTask());
-      const hadModule = [...sourcesOf(tree)].some(({ text }) => /\bWorkflowModule\s*\.\s*forRoot/.test(text));
-      const migrations = addMigrations(tree);
-      const module = rootModuleOf(tree, sourceRoot);
-      const problem = hadModule ? null : addModules(tree, module, migrations);
+      const scope = scopeOf(tree, sourceRoot);
+      const hadModule = [...scope.own, ...scope.shared].some((source) => calls(source, FOR_ROOT));
+      const migrations = addMigrations(tree, scope);
       const { logger } = context;
-      if (problem !== null) logger.warn(byHand(problem, migrations));
-      if (migrations.is === 'by-hand') logger.warn(MIGRATIONS_BY_HAND);
       if (packages.length > 0) {
         logger.info(`package.json: added ${packages.join(', ')}${installs ? '' : '; install them'}.`);
       }
+      if (migrations.is === 'other-database') {
+        logger.warn(OTHER_DATABASE);
+        return;
+      }
+      const module = rootModuleOf(tree, sourceRoot);
+      const problem = hadModule ? null : addModules(tree, module, migrations);
+      if (problem !== null) logger.warn(byHand(problem, migrations));
+      if (migrations.is === 'by-hand') logger.warn(MIGRATIONS_BY_HAND);
       logger.info(
         hadModule && migrations.is === 'present' && packages.length === 0 ? NOTHING_TO_DO : nextSteps(migrations),
       );
@@ -56,19 +63,24 @@ export function nestAdd({ sourceRoot = 'src', skipInstall }: NestAddOptions): Ru
 
 /** @returns why the module could not be edited, or null */
 function addModules(tree: Tree, module: string | null, migrations: Outcome): string | null {
-  if (module === null) return 'There is no module that main.ts makes the application of';
-  const entry: ModuleEntry = { list: 'imports', code: WORKFLOWS, imports: ENTRY_IMPORTS.workflows };
+  if (module === null) return 'No module was found that main.ts makes the application of.';
+  const entry: ModuleEntry = { list: 'imports', entries: [WORKFLOWS], imports: ENTRY_IMPORTS.workflows };
   if (migrations.is === 'no-data-source') {
-    entry.code = `\n    ${TYPE_ORM},\n    ${WORKFLOWS},\n  `;
+    entry.entries = [TYPE_ORM, WORKFLOWS];
     entry.imports = [...ENTRY_IMPORTS.typeOrm, ...ENTRY_IMPORTS.workflows];
   }
   const problem = addToModule(tree, module, entry);
-  return problem === null ? null : `${module.slice(1)} ${problem}`;
+  return problem === null ? null : `${module.slice(1)} ${problem}, so it was left as it is.`;
 }
 
 const MIGRATIONS_BY_HAND =
   'The options of your DataSource are not where they can be edited. Add ...WorkflowMigrations, from nestjs-pg-workflows/migrations, to its ' +
   '"migrations"; and without autoLoadEntities ...WorkflowEntities, from nestjs-pg-workflows, to its "entities".';
+
+const OTHER_DATABASE =
+  'The workflow tables need PostgreSQL, and the DataSource here is of another database, so it was left as it is. Add one by hand, to the "imports" of your ' +
+  'root module: TypeOrmModule.forRoot({ name: "workflows", type: "postgres", url, entities: [...WorkflowEntities], migrations: [...WorkflowMigrations], ' +
+  'migrationsRun: true }), and WorkflowModule.forRoot({ connection: "workflows" }).';
 
 const NOTHING_TO_DO = 'nestjs-pg-workflows is set up here already.';
 
@@ -77,10 +89,10 @@ function byHand(problem: string, migrations: Outcome): string {
     migrations.is === 'no-data-source'
       ? ', and before it TypeOrmModule.forRoot({ type: "postgres", url, autoLoadEntities: true, migrations: [...WorkflowMigrations], migrationsRun: true })'
       : '';
-  return `${problem}, so it was left as it is. Add WorkflowModule.forRoot(), from nestjs-pg-workflows, to the "imports" of your root module${typeOrm}.`;
+  return `${problem} Add WorkflowModule.forRoot(), from nestjs-pg-workflows, to the "imports" of your root module${typeOrm}.`;
 }
 
-function nextSteps(migrations: Outcome): string {
+function nextSteps(migrations: Exclude<Outcome, { is: 'other-database' }>): string {
   const tables = {
     'no-data-source': 'Set DATABASE_URL to your PostgreSQL: the tables are made as the application starts.',
     present: 'The workflow tables are made by your migrations.',

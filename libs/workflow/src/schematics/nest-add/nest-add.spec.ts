@@ -151,6 +151,123 @@ export class AppModule {}
   });
 });
 
+describe('nest add, however the root module is written', () => {
+  const TYPE_ORM = `TypeOrmModule.forRoot({
+      type: 'postgres',
+      url: process.env.DATABASE_URL,
+      autoLoadEntities: true,
+      migrations: [...WorkflowMigrations],
+      migrationsRun: true,
+    })`;
+  const WORKFLOWS = 'WorkflowModule.forRoot()';
+
+  it.each([
+    ['[\n    A,\n    B,\n  ]', `[\n    A,\n    B,\n    ${TYPE_ORM},\n    ${WORKFLOWS},\n  ]`],
+    ['[\n    A,\n    B\n  ]', `[\n    A,\n    B,\n    ${TYPE_ORM},\n    ${WORKFLOWS}\n  ]`],
+    ['[\n    A, // first\n    B, // last\n  ]', `[\n    A, // first\n    B, // last\n    ${TYPE_ORM},\n    ${WORKFLOWS},\n  ]`],
+    ['[\n    A,\n    B // last, of all\n  ]', `[\n    A,\n    B, // last, of all\n    ${TYPE_ORM},\n    ${WORKFLOWS}\n  ]`],
+    ['[\n    // one,\n    A,\n    // none\n  ]', `[\n    // one,\n    A,\n    ${TYPE_ORM},\n    ${WORKFLOWS},\n    // none\n  ]`],
+    ['[A]', `[A, ${TYPE_ORM}, ${WORKFLOWS}]`],
+    ['[A, /* b */ B, ]', `[A, /* b */ B, ${TYPE_ORM}, ${WORKFLOWS}, ]`],
+    ['[A, // of all\n  ]', `[A, // of all\n    ${TYPE_ORM},\n    ${WORKFLOWS},\n  ]`],
+  ])('ADD-01 adds to the list %j', async (list, expected) => {
+    const { tree } = await nestAdd({ 'src/app.module.ts': MODULE.replace('[]', () => list) });
+    expect(tree.readContent('src/app.module.ts')).toContain(`\n  imports: ${expected},\n  providers`);
+  }); // prettier-ignore
+
+  it('ADD-01 keeps line breaks, tabs, quotes, and a comment behind the last import or in its manner', async () => {
+    const text = MODULE.replaceAll("'", '"')
+      .replace('service.js";', 'service.js"; // ours')
+      .replace('@Module', '// import { Old } from "./old";\n@Module')
+      .replaceAll(/^ {2}/gm, '\t')
+      .replaceAll('\n', '\r\n');
+    const { tree } = await nestAdd({ 'src/app.module.ts': text });
+    const changed = tree.readContent('src/app.module.ts');
+    expect(changed.replaceAll('\r\n', '')).not.toContain('\n');
+    expect(changed.split('\r\n').slice(0, 10)).toEqual([
+      'import { Module } from "@nestjs/common";',
+      'import { AppService } from "./app.service.js"; // ours',
+      'import { TypeOrmModule } from "@nestjs/typeorm";',
+      'import { WorkflowMigrations } from "nestjs-pg-workflows/migrations";',
+      'import { WorkflowModule } from "nestjs-pg-workflows";',
+      '',
+      '// import { Old } from "./old";',
+      '@Module({',
+      '\timports: [',
+      '\t\tTypeOrmModule.forRoot({',
+    ]);
+    expect(changed).not.toMatch(/^ /m);
+  });
+
+  it('ADD-01 finds the root module that main.ts imports by the base URL, and says where there is none', async () => {
+    const { tree } = await nestAdd({
+      'src/main.ts': MAIN.replace('./app.module.js', 'src/root/root.module'),
+      'src/root/root.module.ts': MODULE,
+    });
+    expect(tree.readContent('src/root/root.module.ts')).toContain('WorkflowModule.forRoot(),');
+    expect(tree.readContent('src/app.module.ts')).toBe(MODULE);
+
+    const { messages } = await nestAdd({}, { sourceRoot: 'lib' });
+    expect(messages.join('\n')).toMatch(
+      /^No module was found that main\.ts makes the application of\. Add WorkflowModule/m,
+    );
+  });
+
+  it('ADD-02 does not take comments for what is set up', async () => {
+    const text = `// WorkflowModule.forRoot() and TypeOrmModule.forRoot() and 'nestjs-pg-workflows/migrations' some day\n${MODULE}`;
+    const { tree } = await nestAdd({ 'src/app.module.ts': text });
+    expect(tree.readContent('src/app.module.ts')).toMatch(
+      /\n {4}TypeOrmModule\.forRoot\(\{[^}]*\}\),\n {4}WorkflowModule\.forRoot\(\),\n {2}\],/,
+    );
+  });
+});
+
+describe('nest add, in a repository with several applications', () => {
+  const application = (name: string) => ({ type: 'application', root: `apps/${name}`, sourceRoot: `apps/${name}/src` });
+  const NEST = JSON.stringify({
+    monorepo: true,
+    sourceRoot: 'apps/billing/src',
+    projects: { billing: application('billing'), shop: application('shop'), data: { type: 'library', root: 'libs/data', sourceRoot: 'libs/data/src' } },
+  }); // prettier-ignore
+  const DATA_SOURCE = `import { DataSource } from 'typeorm';\nexport default new DataSource({ type: 'postgres', migrations: [] });\n`;
+  const BILLING = {
+    'nest-cli.json': NEST,
+    'apps/billing/src/main.ts': MAIN,
+    'apps/billing/src/app.module.ts': withDataSource('migrations: [],').replace('}),\n  ]', '}),\n    WorkflowModule.forRoot(),\n  ]'),
+    'apps/billing/src/migrations/1700000000000-create-orders.ts': MIGRATION,
+    'apps/shop/src/main.ts': MAIN.replace('app.module.js', 'shop.module'),
+    'apps/shop/src/shop.module.ts': MODULE,
+    'data-source.ts': DATA_SOURCE,
+  }; // prettier-ignore
+  const forShop = (files: Record<string, string> = {}) =>
+    nestAdd({ ...BILLING, ...files }, { sourceRoot: 'apps/shop/src' });
+
+  it('ADD-09 stays in the one it is for, whatever the others have', async () => {
+    const { tree } = await forShop();
+    const { 'apps/shop/src/shop.module.ts': _, ...others } = BILLING;
+    for (const [name, text] of Object.entries(others)) expect([name, tree.readContent(name)]).toEqual([name, text]);
+    expect(tree.readContent('apps/shop/src/shop.module.ts')).toMatch(
+      /TypeOrmModule\.forRoot.*WorkflowModule\.forRoot/s,
+    );
+    expect(tree.files.filter((name) => name.includes('migrations'))).toHaveLength(1);
+  });
+
+  it('ADD-09 leaves the DataSource of a library to a person, and edits one beside package.json that a script gives to TypeORM', async () => {
+    const library = await forShop({ 'libs/data/src/data.module.ts': withDataSource('url,') });
+    expect(library.messages.join('\n')).toContain('The options of your DataSource are not where they can be edited');
+    expect(library.tree.readContent('libs/data/src/data.module.ts')).toBe(withDataSource('url,'));
+    expect(library.tree.readContent('apps/shop/src/shop.module.ts')).toContain('imports: [WorkflowModule.forRoot()]');
+
+    const scripts = { migrate: 'typeorm migration:run -d data-source.ts' };
+    const script = await forShop({
+      'package.json': JSON.stringify({ ...PACKAGE, scripts }),
+      'apps/shop/src/shop.module.ts': withDataSource('migrations: [],'),
+    });
+    expect(script.tree.readContent('apps/shop/src/shop.module.ts')).toContain('migrations: [...WorkflowMigrations]');
+    expect(script.tree.readContent('data-source.ts')).toContain('migrations: [...WorkflowMigrations]');
+  });
+});
+
 describe('nest add, in an application with TypeORM', () => {
   it('ADD-03 adds to a list of migrations, and to a list of entities', async () => {
     const { tree, messages } = await nestAdd({
@@ -237,5 +354,17 @@ describe('nest add, in an application with TypeORM', () => {
       /src\/app\.module\.ts .*so it was left as it is\. Add WorkflowModule\.forRoot\(\).*TypeOrmModule\.forRoot/,
     );
     expect(messages.join('\n')).toContain(problem);
+  });
+
+  it('ADD-04 gives no migrations to a DataSource of another database, and says what to add', async () => {
+    const files = {
+      'src/app.module.ts': withDataSource('url,').replace("'postgres'", "'mysql'"),
+      'src/migrations/1700000000000-create-orders.ts': MIGRATION,
+    };
+    const { tree, messages } = await nestAdd(files);
+    for (const [name, text] of Object.entries(files)) expect(tree.readContent(name)).toBe(text);
+    expect(tree.files.filter((name) => name.includes('migrations'))).toHaveLength(1);
+    expect(messages.join('\n')).toMatch(/need PostgreSQL.*type: "postgres".*forRoot\(\{ connection: "workflows" \}\)/);
+    expect(messages.join('\n')).not.toContain('Next:');
   });
 });

@@ -17,8 +17,17 @@ function bootstrapped(tree: Tree, main: string): string | null {
     if (!/^NestFactory\s*\.\s*create/.test(call.expression.getText()) || !module || !ts.isIdentifier(module)) continue;
     const specifier = specifierOf(source, module.text);
     if (specifier?.startsWith('.')) return fileOf(tree, posix.join(posix.dirname(main), specifier));
+    if (specifier !== undefined) return fromBaseUrl(tree, main, specifier);
   }
   return null;
+}
+
+/** `src/root.module`: from some folder above, which tsconfig.json calls the base URL. */
+function fromBaseUrl(tree: Tree, main: string, specifier: string): string | null {
+  for (let folder = posix.dirname(main); ; folder = posix.dirname(folder)) {
+    const found = fileOf(tree, posix.join(folder, specifier));
+    if (found !== null || folder === '/') return found;
+  }
 }
 
 function specifierOf(source: ts.SourceFile, name: string): string | undefined {

@@ -14,8 +14,11 @@ import {
   type Tree,
 } from '@angular-devkit/schematics';
 import * as nest from '@nestjs/schematics';
+import ts from 'typescript';
 import { hasEsModules } from '../application/es-modules.js';
 import { addToModule } from '../application/module-file.js';
+import { scopeOf } from '../application/scope.js';
+import { nodesOf, parse } from '../application/sources.js';
 import { workflowName } from './name.js';
 
 /** What the Nest CLI gives, from flags and `nest-cli.json`. */
@@ -44,14 +47,23 @@ export function workflow(options: GenerateWorkflowOptions): Rule {
       const folder = posix.join('/', placed.path, options.flat ? '.' : name.file);
       const extension = hasEsModules(tree) ? '.js' : '';
       const spec = options.spec ?? true;
-      refuseExisting(tree, folder, name.file);
+      const suffix = nest.normalizeToKebabOrSnakeCase(options.specFileSuffix || 'spec');
+      refuseExisting(tree, folder, `${name.file}.workflow.ts`, 'Take another name, or another path.');
+      if (spec)
+        refuseExisting(
+          tree,
+          folder,
+          `${name.file}.workflow.${suffix}.ts`,
+          'Move it, or leave the spec out: --no-spec.',
+        );
+      refuseTwice(tree, placed.sourceRoot, name.class);
       const files = apply(url('./files'), [
         spec ? noop() : filter((path) => !path.includes('__specFileSuffix__')),
         applyTemplates({
           classify: strings.classify,
           name: name.file,
           className: name.class,
-          specFileSuffix: nest.normalizeToKebabOrSnakeCase(options.specFileSuffix || 'spec'),
+          specFileSuffix: suffix,
           specImport: `./${name.file}.workflow${extension}`,
         }),
         move(folder),
@@ -66,10 +78,22 @@ export function workflow(options: GenerateWorkflowOptions): Rule {
   ]);
 }
 
-function refuseExisting(tree: Tree, folder: string, name: string): void {
-  const taken = tree.getDir(folder).subfiles.find((file) => file === `${name}.workflow.ts`);
-  if (taken)
-    throw new Error(`${posix.join(folder, taken).slice(1)} exists already. Take another name, or another path.`);
+function refuseExisting(tree: Tree, folder: string, file: string, advice: string): void {
+  if (tree.getDir(folder).subfiles.some((name) => name === file))
+    throw new Error(`${posix.join(folder, file).slice(1)} exists already. ${advice}`);
+}
+
+/** A workflow goes by its class's name: of two that have one name, none could be told by its runs. */
+function refuseTwice(tree: Tree, sourceRoot: string | undefined, className: string): void {
+  const other = scopeOf(tree, sourceRoot ?? 'src').own.find(
+    (source) =>
+      source.text.includes('nestjs-pg-workflows') &&
+      [...nodesOf(parse(source), ts.isClassDeclaration)].some(({ name }) => name?.text === className),
+  );
+  if (other)
+    throw new Error(
+      `${other.path.slice(1)} has a class ${className} already, and an application has one workflow of a name. Take another name.`,
+    );
 }
 
 function register(file: string, className: string, extension: string): Rule {
@@ -83,7 +107,7 @@ function register(file: string, className: string, extension: string): Rule {
     const specifier = `${relative.startsWith('.') ? '' : './'}${relative}${extension}`;
     const problem = addToModule(tree, module, {
       list: 'providers',
-      code: className,
+      entries: [className],
       imports: [{ symbol: className, specifier }],
     });
     if (problem === null) return;

@@ -82,6 +82,22 @@ export class AppModule {}
     await expect(generate({ name: 'order' }, { files })).rejects.toThrow('src/order/order.workflow.ts exists already');
   });
 
+  it('ADD-07 refuses to write over a spec that exists, unless it is to write none', async () => {
+    const files = { 'src/order/order.workflow.spec.ts': 'mine' };
+    await expect(generate({ name: 'order' }, { files })).rejects.toThrow(
+      'src/order/order.workflow.spec.ts exists already. Move it, or leave the spec out: --no-spec.',
+    );
+    const { tree } = await generate({ name: 'order', spec: false }, { files });
+    expect(tree.readContent('src/order/order.workflow.spec.ts')).toBe('mine');
+  });
+
+  it('ADD-07 refuses a second workflow of one name in an application', async () => {
+    const text = `import { Workflow } from 'nestjs-pg-workflows';\nexport class OrderWorkflow {}\n`;
+    await expect(generate({ name: 'shop/order' }, { files: { 'src/old/order.workflow.ts': text } })).rejects.toThrow(
+      'src/old/order.workflow.ts has a class OrderWorkflow already, and an application has one workflow of a name',
+    );
+  });
+
   it('ADD-07 refuses an application in JavaScript', async () => {
     await expect(generate({ name: 'order', language: 'js' })).rejects.toThrow('generates TypeScript only');
   });
