@@ -74,8 +74,12 @@ describe('the command-line tool, and the application', () => {
       return path.join(folder, name);
     };
     mkdirSync(path.join(folder, 'alone'));
+    mkdirSync(path.join(folder, 'bundle/dist/apps/shop'), { recursive: true });
+    file('bundle/nest-cli.json', JSON.stringify({ root: 'apps/shop' }));
+    file('bundle/dist/apps/shop/main.js', '');
     const cases: [string[], CliOptions, RegExp][] = [
       [['list'], { app: null, cwd: path.join(folder, 'alone') }, /no compiled application here: looked for dist\/app\.module\.js, dist\/src\/app\.module\.js\. Build it first/],
+      [['list'], { app: null, cwd: path.join(folder, 'bundle') }, /There is dist\/apps\/shop\/main\.js, and no app\.module\.js beside it: webpack makes one file of all.*"webpack": false in nest-cli\.json, or a second entry/],
       [['list'], { app: 'nowhere/app.module.js' }, /There is no file .*nowhere\/app\.module\.js\. Build the application first/],
       [['list'], { app: 'apps/demo/src/app.module.ts' }, /is TypeScript: build the application/],
       [['list'], { app: 'apps/demo/dist/main.js' }, /starts the application; name the file that exports its root module/],
@@ -115,9 +119,19 @@ describe('the command-line tool, and the application', () => {
     for (const name of ['typeorm', '@nestjs', 'uuidv7', 'ms', 'reflect-metadata', 'rxjs', 'class-validator']) {
       symlinkSync(path.join(root, 'node_modules', name), path.join(folder, 'copy/node_modules', name));
     }
-    const answer = await tool(['check', '--json'], { bin: path.join(copy, 'dist/cli/main.js') });
+    const bin = path.join(copy, 'dist/cli/main.js');
+    const [answer, fails] = await Promise.all([
+      tool(['check', '--json'], { bin }),
+      tool(['check', '--json'], {
+        bin,
+        app: path.join(root, 'test/support/cli-hostile.mjs'),
+        env: { CLI_HOSTILE: 'make: rejects aside' },
+      }),
+    ]);
     expect(answer.json).toMatchObject({ schema: { found: 2, needed: 2 } });
     expect(answer.code).toBe(0);
+    // One document: both copies would hear of an error that nobody caught.
+    expect([fails.code, fails.json.code]).toEqual([2, 'UNEXPECTED']);
   });
 
   test('CLI-06 the help names each command, its options and the exit codes', async () => {

@@ -9,7 +9,7 @@ import { ERRANDS, Parcel } from './support/errands.mjs';
 import { allRows } from './support/rows';
 import { workflowSuite } from './support/suite';
 
-const [Errand, Distribution, , Legacy] = ERRANDS.old;
+const [Errand, Distribution, , Legacy, , , Campaign, Bell, Post] = ERRANDS.old;
 
 describe('the command-line tool, before a deploy', () => {
   const suite = workflowSuite();
@@ -71,6 +71,7 @@ describe('the command-line tool, before a deploy', () => {
       { kind: 'gravestone_free', name: 'Errand', step: 'wrap', runs: 0 },
       { kind: 'on_gravestone', name: 'Errand', step: 'rest', runs: 1, by_status: { ready: 1 } },
       { kind: 'began_on_other_steps', name: 'Errand', runs: 3 },
+      { kind: 'gravestone_free', name: 'Campaign', step: 'advertise', runs: 0 },
     ]);
     expect(ignoring.json.findings.map(({ kind }: any) => kind)).not.toContain('class_not_loaded');
     expect(ignoring.json.findings.map(({ kind }: any) => kind)).not.toContain('job_not_loaded');
@@ -79,6 +80,7 @@ describe('the command-line tool, before a deploy', () => {
       /^✗ 1 run of Legacy \(1 waiting\) is under way, and this build does not have the class\./m,
       /^ {2}.*@Workflow\(\{ name: 'Legacy' \}\).*--ignore Legacy$/m,
       /^✗ 2 fan-out members of 1 run are for the job Handout/m,
+      /^✗ 3 runs of Errand are about Parcel, which this build cannot load/m,
       /^✗ 1 run of Errand \(1 paused\) is at step "deliver", which this build does not declare/m,
       /^ {2}Put a gravestone in its place \(@RemovedStep\(\) deliver\?: never\)/m,
       /^· No run of Errand stands on the removed step "wrap"/m,
@@ -87,6 +89,31 @@ describe('the command-line tool, before a deploy', () => {
       expect(text.stdout).toMatch(line);
     }
     expect(await allRows(suite.sql)).toEqual(before);
+    await suite.sql('truncate workflows, workflow_steps, workflow_events, workflow_signals');
+  });
+
+  test('CLI-15 a step that waits for another signal than its runs do is found, where a matcher decides it is noted; members of a batch that is passed over are not needed', async () => {
+    const { workflows } = await suite.boot(ERRANDS.old);
+    for (const one of [Campaign, Bell, Post]) await suite.until(await workflows.start(one), 'waiting');
+    const [old, renamed] = await Promise.all([check(), check(['--json'], { CLI_BUILD: 'new' })]);
+    expect([old.code, renamed.code]).toEqual([0, 1]);
+    const { findings, notes } = renamed.json;
+    expect(findings).toEqual([
+      {
+        kind: 'step_waits_for_other',
+        class: 'Bell',
+        step: 'hear',
+        runs: 1,
+        text: '1 run of Bell waits for signal "ring" at step "hear", which waits for "rang" in this build. "ring" would be kept, and wake nobody.',
+        advice: expect.stringContaining(`['ring', 'rang'].includes(name)`),
+      },
+    ]);
+    expect(notes.find(({ kind }: any) => kind === 'asks_matcher')).toMatchObject({
+      class: 'Post',
+      step: 'open',
+      runs: 1,
+      text: expect.stringContaining('waits for "letter" at step "open", where this build asks its matcher "mail"'),
+    });
     await suite.sql('truncate workflows, workflow_steps, workflow_events, workflow_signals');
   });
 

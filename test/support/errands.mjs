@@ -55,10 +55,35 @@ function oldBuild() {
   class Legacy extends WorkflowOf {}
   Workflow({ name: 'Legacy', steps: [step('stay', nothing, { waitFor: 'go' })] })(Legacy);
 
-  return [Errand, Distribution, Handout, Legacy, parcels()];
+  class Flyer {
+    async perform() {}
+  }
+  WorkflowJob({ name: 'Flyer' })(Flyer);
+
+  class Campaign extends WorkflowOf {}
+  Workflow({
+    name: 'Campaign',
+    steps: [
+      fanOut('advertise', async (_ctx, batch) => {
+        batch.add(Flyer, {}, { wait: '1 day' });
+      }),
+      step('count', nothing),
+    ],
+  })(Campaign);
+
+  class Bell extends WorkflowOf {}
+  Workflow({ name: 'Bell', steps: [step('hear', nothing, { waitFor: 'ring' })] })(Bell);
+
+  class Post extends WorkflowOf {}
+  Workflow({ name: 'Post', steps: [step('open', nothing, { waitFor: 'letter' })] })(Post);
+
+  return [Errand, Distribution, Handout, Legacy, parcels(), Flyer, Campaign, Bell, Post];
 }
 
-/** Without `Legacy`, the job, the parcels' loader and the step `deliver`; `confirm` waits no more, `rest` and `wrap` are gravestones. */
+/**
+ * Without `Legacy`, the jobs, the parcels' loader and the step `deliver`; `confirm` waits no more, `rest`, `wrap` and `advertise` are gravestones; `hear` waits
+ * for another signal, and `open` asks a matcher.
+ */
 function newBuild() {
   class Errand extends WorkflowOf {}
   Workflow({
@@ -73,7 +98,17 @@ function newBuild() {
   })(Errand);
   class Distribution extends WorkflowOf {}
   Workflow({ name: 'Distribution', steps: [fanOut('handOut', nothing), step('count', nothing)] })(Distribution);
-  return [Errand, Distribution];
+  class Campaign extends WorkflowOf {}
+  Workflow({ name: 'Campaign', steps: [removedStep('advertise'), step('count', nothing)] })(Campaign);
+  class Bell extends WorkflowOf {}
+  Workflow({ name: 'Bell', steps: [step('hear', nothing, { waitFor: 'rang' })] })(Bell);
+  const mail = {
+    name: 'mail',
+    matches: (/** @type {{ name: string }} */ { name }) => ['letter', 'parcel'].includes(name),
+  };
+  class Post extends WorkflowOf {}
+  Workflow({ name: 'Post', steps: [step('open', nothing, { waitFor: mail })] })(Post);
+  return [Errand, Distribution, Campaign, Bell, Post];
 }
 
 function parcels() {

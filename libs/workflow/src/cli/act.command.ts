@@ -3,6 +3,7 @@ import type { RunView } from '../insights/views.js';
 import { RUN_STATUSES, type RunStatus, type Verb } from '../model/states.js';
 import { Acting, type Done, type VerbInput, type Why } from '../operating/acting.js';
 import { MAX_REASON_LENGTH } from '../operating/input-rules.js';
+import { outcomeOf } from './act-outcome.js';
 import { actorOf } from './actor.js';
 import type { Given } from './arguments.js';
 import { CliError, EXIT, UsageError, type ExitCode } from './exit.js';
@@ -25,6 +26,7 @@ export const cancel: Prepare = (given) => acting(given, 'cancel', {});
 export const signal: Prepare = async (given) => {
   const payload = await payloadOf(given.texts);
   const key = given.texts.get('idempotency-key') ?? null;
+  if (key === '') throw new UsageError("--idempotency-key is empty; give one that is the delivery's own, or none.");
   return acting(given, 'signal', { name: given.positionals[1]!, payload, idempotency_key: key });
 };
 
@@ -33,7 +35,7 @@ function acting<V extends Verb>(given: Given, verb: V, input: VerbInput[V]): Act
   const id = given.positionals[0]!;
   const why = whyOf(given);
   const actor = actorOf(given.texts.get('actor'));
-  return async ({ service, out, reads, json }) => {
+  return async ({ service, out, reads, json, sending }) => {
     const view = async () => {
       const read = await reads.run(id);
       return given.flags.has('payloads') ? read : redacted(read);
@@ -41,18 +43,21 @@ function acting<V extends Verb>(given: Given, verb: V, input: VerbInput[V]): Act
     const calls = new Acting(service);
     const found = await calls.find(id);
     let done: Done;
+    sending(id);
     try {
       done = await calls.perform(verb, found, { ...input, ...why }, actor);
     } catch (error) {
-      if (!(error instanceof WorkflowError)) throw unknownOutcome(error, id);
+      if (!(error instanceof WorkflowError)) throw outcomeOf(error, id);
       return refused(error, await view(), out, json);
     }
-    const run = await view();
+    // It was done, whatever comes of the look at the run.
+    const run = await view().catch(() => null);
     if (json) {
       await out.json({ ok: true, reason: done.reason, ...done.more, run });
       return EXIT.fine;
     }
-    await out.line(`${out.paint('green', '✓')} ${oneLine(`${done.reason} ${run.class} ${run.id}`)}`);
+    await out.line(`${out.paint('green', '✓')} ${oneLine(`${done.reason} ${run?.class ?? 'Run'} ${id}`)}`);
+    if (run === null) return EXIT.fine;
     for (const line of runLines(run, new Date(run.read_at))) await out.line(line);
     return EXIT.fine;
   };
@@ -78,14 +83,4 @@ function whyOf({ texts }: Given): Why {
     throw new UsageError(`--expected-status is "${expected}"; allowed: ${RUN_STATUSES.join(', ')}.`);
   }
   return { reason, expected_status: expected as RunStatus | null };
-}
-
-/** The connection was lost, say: what was asked may have been carried out. */
-function unknownOutcome(error: unknown, id: string): CliError {
-  return new CliError(
-    'UNKNOWN_OUTCOME',
-    `${(error as Error).message}. Whether it was done is not known: look with "show ${id}" before you try again.`,
-    EXIT.unable,
-    { cause: error },
-  );
 }

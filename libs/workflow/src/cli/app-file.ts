@@ -26,10 +26,27 @@ export function findApp(given: string | undefined, folder = process.cwd()): AppF
   const candidates = usualPlaces(folder);
   const found = candidates.find((candidate) => existsSync(path.join(folder, candidate)));
   if (found !== undefined) return { file: path.join(folder, found), name: null, label: found };
+  const bundle = candidates.map(mainBeside).find((main) => existsSync(path.join(folder, main)));
+  if (bundle !== undefined) throw bundled(bundle);
   throw new CliError(
     'NO_APP',
     `There is no compiled application here: looked for ${candidates.join(', ')}. Build it first (npm run build), or name the compiled file of its root ` +
       'module: --app dist/app.module.js#AppModule',
+  );
+}
+
+const SECOND_ENTRY =
+  'have it make another one of the module: "webpack": false in nest-cli.json, or a second entry (docs/cli.md shows one)';
+
+function mainBeside(candidate: string): string {
+  return path.join(path.dirname(candidate), 'main.js');
+}
+
+function bundled(main: string): CliError {
+  return new CliError(
+    'NO_APP',
+    `There is ${main}, and no app.module.js beside it: webpack makes one file of all, which starts the application and has no module to open. For the tool, ` +
+      `${SECOND_ENTRY}. Where the root module has another name, name its file: --app ${path.dirname(main)}/shop.module.js#ShopModule`,
   );
 }
 
@@ -54,7 +71,7 @@ function namedApp(named: string, folder: string): AppFile {
     throw new CliError(
       'NO_APP',
       `${relative} starts the application; name the file that exports its root module: --app dist/app.module.js#AppModule. Where the build makes one file ` +
-        'of all, have it make another one of the module.',
+        `of all, ${SECOND_ENTRY}.`,
     );
   }
   return { file, name: name === '' ? null : name, label: named };

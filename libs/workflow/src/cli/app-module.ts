@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type { DynamicModule, Type } from '@nestjs/common';
 import type { AppFile } from './app-file.js';
 import { CliError } from './exit.js';
+import { messageOf } from './failure.js';
 
 /** A root module, as Nest takes it. */
 export type RootModule = Type | DynamicModule;
@@ -34,17 +35,15 @@ export async function loadModule({ file, name, label }: AppFile): Promise<RootMo
 }
 
 async function load(file: string, label: string): Promise<Map<string, unknown>> {
-  let namespace: Record<string, unknown>;
   try {
-    namespace = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    const namespace = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    // What a CommonJS file exports is not always known by name.
+    const common = namespace.default;
+    const inner = typeof common === 'object' && common !== null && !('module' in common) ? common : {};
+    return new Map(Object.entries({ ...inner, ...namespace }));
   } catch (error) {
-    const { message } = error as Error;
-    throw new CliError('APP_FAILED', `${label} could not be loaded: ${message}`, undefined, { cause: error });
+    throw new CliError('APP_FAILED', `${label} could not be loaded: ${messageOf(error)}`, undefined, { cause: error });
   }
-  // What a CommonJS file exports is not always known by name.
-  const common = namespace.default;
-  const inner = typeof common === 'object' && common !== null && !('module' in common) ? common : {};
-  return new Map(Object.entries({ ...inner, ...namespace }));
 }
 
 function isModule(value: unknown): value is RootModule {

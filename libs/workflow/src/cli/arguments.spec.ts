@@ -2,8 +2,9 @@ import { cancel, signal } from './act.command.js';
 import { actorOf } from './actor.js';
 import { parse } from './arguments.js';
 import { UsageError } from './exit.js';
-import { list } from './list.command.js';
-import { oneLine, table } from './output.js';
+import { columnsThatFit, list } from './list.command.js';
+import { oneLine, Output, table } from './output.js';
+import { payloadOf } from './signal-payload.js';
 
 const given = (...argv: string[]) => {
   const parsed = parse(argv);
@@ -40,9 +41,17 @@ describe('the command line', () => {
       [['--payload', 'null'], /has to be a JSON object/],
       [['--payload', '{by: 1}'], /is no JSON: .*single quotes/],
       [['--payload', '{}', '--payload-file', '-'], /both given/],
+      [
+        ['--payload', '{"a":[9007199254740993]}'],
+        /9007199254740993, which JavaScript would round\. Send it as a string/,
+      ],
+      [['--payload', '{"a":1e400}'], /the number 1e400/],
+      [['--idempotency-key', ''], /--idempotency-key is empty/],
     ] as const) {
       await expect(signal(given('signal', 'x', 'go', ...args))).rejects.toThrow(words);
     }
+    const fine = String.raw`{"a": -9007199254740991, "b": 1.5e3, "c": "say \"9007199254740993\""}`;
+    expect(await payloadOf(new Map([['payload', `\uFEFF${fine}`]]))).toEqual(JSON.parse(fine));
   });
 
   test('CLI-06 help and version may be asked for anywhere', () => {
@@ -67,5 +76,37 @@ describe('the command line', () => {
       ['1', '2'],
     ];
     expect(table(['A', 'LONG'], rows, 8)).toEqual(['A    LO…', 'one  tw…', '1    2']);
+  });
+
+  test('CLI-13 a narrow terminal is spared the columns that NOW tells of', () => {
+    const heads = ['ID', 'CLASS', 'SUBJECT', 'STATUS', 'STUCK', 'CREATED', 'NOW'];
+    const row = [
+      'i'.repeat(36),
+      'Errand',
+      'Parcel 1',
+      'paused',
+      'paused_error',
+      '09:30 UTC (5 min ago)',
+      'Paused since',
+    ];
+    const shown = (width?: number) => columnsThatFit([heads, row], width)[0];
+    expect(shown(undefined)).toEqual(heads);
+    expect(shown(150)).toEqual(heads);
+    expect(shown(110)).toEqual(['ID', 'CLASS', 'SUBJECT', 'STATUS', 'STUCK', 'NOW']);
+    expect(shown(80)).toEqual(['ID', 'CLASS', 'STATUS', 'NOW']);
+    expect(columnsThatFit([heads, row], 80)[1]).toEqual([row[0], 'Errand', 'paused', 'Paused since']);
+  });
+
+  test('CLI-13 a terminal that does not know its width has nothing cut', () => {
+    const { isTTY, columns } = process.stdout;
+    const out = Object.create(Output.prototype) as Output;
+    try {
+      Object.assign(process.stdout, { isTTY: true, columns: 0 });
+      expect(out.columns).toBeUndefined();
+      Object.assign(process.stdout, { columns: 80 });
+      expect(out.columns).toBe(80);
+    } finally {
+      Object.assign(process.stdout, { isTTY, columns });
+    }
   });
 });

@@ -4,7 +4,7 @@ export const EXIT = {
   fine: 0,
   /** It was asked, and the answer is no: a finding of `check`, an unknown run, a verb that is not possible now, a payload that is refused. */
   refused: 1,
-  /** It could not be asked: the command line, the application, the database or its tables are not as they should be. Nothing was done. */
+  /** It could not be asked: the command line, the application, the database or its tables are not as they should be. Nothing was done, unless it says so (`UNKNOWN_OUTCOME`). */
   unable: 2,
 } as const;
 

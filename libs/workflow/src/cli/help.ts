@@ -16,7 +16,7 @@ export function generalHelp(): string {
     ...optionLines(COMMON),
     ...optionLines({ version: { type: 'boolean', help: "shows the package's version" } }),
     '',
-    'Exit codes: 0 done, or nothing found · 1 a finding, or refused · 2 could not be asked (command line, application, database), nothing was done',
+    'Exit codes: 0 done, or nothing found · 1 a finding, or refused · 2 could not be asked (command line, application, database), nothing was done unless it says so',
   ].join('\n');
 }
 

@@ -3,7 +3,7 @@ import { agoText } from '../insights/time-text.js';
 import type { RunSummary } from '../insights/views.js';
 import { EXIT, UsageError } from './exit.js';
 import { FILTERS } from './options.js';
-import { table } from './output.js';
+import { oneLine, table } from './output.js';
 import type { Prepare, Session } from './session.js';
 
 const BY_DEFAULT = 50;
@@ -27,11 +27,9 @@ export const list: Prepare = ({ texts }) => {
       return EXIT.fine;
     }
     const now = new Date();
-    const lines = table(
-      ['ID', 'CLASS', 'SUBJECT', 'STATUS', 'STUCK', 'CREATED', 'NOW'],
-      runs.map((run) => rowOf(run, now)),
-      out.columns,
-    );
+    const rows = [HEADINGS, ...runs.map((run) => rowOf(run, now))];
+    const [headings = [], ...cells] = columnsThatFit(rows, out.columns);
+    const lines = table(headings, cells, out.columns);
     for (const [index, line] of lines.entries()) await out.line(index === 0 ? out.paint('bold', line) : line);
     if (next_cursor !== null) {
       await out.line();
@@ -42,6 +40,22 @@ export const list: Prepare = ({ texts }) => {
     return EXIT.fine;
   };
 };
+
+const HEADINGS = ['ID', 'CLASS', 'SUBJECT', 'STATUS', 'STUCK', 'CREATED', 'NOW'];
+/** What a narrow terminal does without, first to last: NOW tells most of it. */
+const SPARED = ['CREATED', 'SUBJECT', 'STUCK', 'STATUS'];
+/** What NOW needs to say something. */
+const NOW_WIDTH = 24;
+
+/** Leaves columns out until there is room for the last one. */
+export function columnsThatFit(rows: readonly string[][], width: number | undefined): string[][] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => oneLine(row[column]!).length)));
+  const shown = new Set(HEADINGS);
+  const needed = () =>
+    HEADINGS.reduce((sum, name, at) => sum + (shown.has(name) && name !== 'NOW' ? widths[at]! + 2 : 0), NOW_WIDTH);
+  for (const name of SPARED) if (width !== undefined && needed() > width) shown.delete(name);
+  return rows.map((row) => row.filter((_, column) => shown.has(HEADINGS[column]!)));
+}
 
 async function readPages(reads: Session['reads'], filter: RunFilter, limit: number, from: string | undefined) {
   const runs: RunSummary[] = [];

@@ -1,5 +1,4 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { WorkflowError } from '../errors.js';
 import { SERVICE_PARTS, type ServiceParts } from '../service/service.parts.js';
@@ -9,7 +8,8 @@ import { WorkflowModule } from '../workflow.module.js';
 import { WorkflowRuntime } from '../workflow.runtime.js';
 import type { RootModule } from './app-module.js';
 import { CliError } from './exit.js';
-import { quietNest, type DataSources } from './quiet-nest.js';
+import { messageOf } from './failure.js';
+import { quietNest, type QuietNest } from './quiet-nest.js';
 
 /** An application with its objects made and nothing set going. */
 export interface OpenApp {
@@ -24,30 +24,36 @@ const BOOT_MS = 90_000;
 const CLOSE_MS = 3_000;
 
 /**
- * Makes the application's objects, hands them to `use`, and closes what is ours and the databases, within a few seconds.
+ * Loads the application, makes its objects, hands them to `use`, and closes what is ours and the databases, within a few seconds.
  *
  * @param anySchema the tables need not be what this version needs
  * @throws {CliError} when the application or its database is not as it should be
  */
 export async function withApp<T>(
-  root: RootModule,
+  load: () => RootModule | Promise<RootModule>,
   { label, verbose, anySchema }: { readonly label: string; readonly verbose: boolean; readonly anySchema: boolean },
   use: (app: OpenApp) => Promise<T>,
 ): Promise<T> {
   let failed!: (error: CliError) => void;
   const failure = new Promise<never>((_, reject) => (failed = reject));
   failure.catch(() => undefined);
-  const sources = quietNest((error, dataSource) => failed(away(error, dataSource)));
-  const timers = [
-    setTimeout(() => {
-      const waiting = [...sources.opened].find((dataSource) => !dataSource.isInitialized);
-      if (waiting) failed(slow(waiting));
-    }, CONNECT_MS),
-    setTimeout(() => failed(stuck(label)), BOOT_MS),
-  ];
+  const sources = quietNest({
+    away: (error, dataSource) => failed(away(error, dataSource)),
+    starts: (method) => failed(startsItself(label, method)),
+  });
+  let loaded = false;
+  const timers = [setTimeout(() => failed(loaded ? stuck(label) : notLoaded(label)), BOOT_MS).unref()];
   let runtime: WorkflowRuntime | undefined;
   try {
-    const opening = NestFactory.createApplicationContext(root, {
+    const root = await Promise.race([load(), failure]);
+    loaded = true;
+    timers.push(
+      setTimeout(() => {
+        const waiting = [...sources.opened].find((dataSource) => !dataSource.isInitialized);
+        if (waiting) failed(slow(waiting));
+      }, CONNECT_MS).unref(),
+    );
+    const opening = sources.create(root, {
       logger: verbose ? ['fatal', 'error', 'warn', 'log'] : false,
       abortOnError: false,
     });
@@ -82,7 +88,7 @@ function theRuntime(context: INestApplicationContext, label: string): WorkflowRu
   return context.get(WorkflowRuntime, { strict: false });
 }
 
-async function openedApp(context: INestApplicationContext, { migrating }: DataSources): Promise<OpenApp> {
+async function openedApp(context: INestApplicationContext, { migrating }: QuietNest): Promise<OpenApp> {
   const parts = context.get<ServiceParts>(SERVICE_PARTS, { strict: false });
   const { dataSource } = parts.database;
   const names = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
@@ -105,18 +111,15 @@ async function checked({ parts: { database } }: OpenApp): Promise<void> {
 
 function bootFailed(label: string): (error: unknown) => never {
   return (error) => {
-    const { message } = error as Error;
     const code = error instanceof WorkflowError ? error.code : 'APP_FAILED';
-    throw new CliError(code, `${label} does not boot: ${message}`, undefined, { cause: error });
+    throw new CliError(code, `${label} does not boot: ${messageOf(error)}`, undefined, { cause: error });
   };
 }
 
 function away(error: unknown, { options }: DataSource): CliError {
-  const { message, code } = error as { message?: string; code?: string };
-  const reason = message || code || String(error);
   return new CliError(
     'DATABASE_AWAY',
-    `The database ${placeOf(options)} could not be opened: ${reason}. Are the same environment variables set here as for the application? --env <file> sets those of a file.`,
+    `The database ${placeOf(options)} could not be opened: ${messageOf(error)}. Are the same environment variables set here as for the application? --env <file> sets those of a file.`,
     undefined,
     { cause: error },
   );
@@ -126,6 +129,21 @@ function slow({ options }: DataSource): CliError {
   return new CliError(
     'DATABASE_AWAY',
     `The database ${placeOf(options)} has not answered for ${CONNECT_MS / 1_000} s: is it reachable from here?`,
+  );
+}
+
+function notLoaded(label: string): CliError {
+  return new CliError(
+    'APP_FAILED',
+    `${label} has not been loaded within ${BOOT_MS / 1_000} s. A top-level await in it, or in a file that it imports, waits for something.`,
+  );
+}
+
+function startsItself(label: string, method: string): CliError {
+  return new CliError(
+    'NO_APP',
+    `${label} starts an application as it loads (NestFactory.${method}), which was not done. Name the file that only exports its root module: ` +
+      '--app dist/app.module.js#AppModule',
   );
 }
 
@@ -146,7 +164,7 @@ function placeOf(options: DataSource['options']): string {
   return `at ${host ?? 'localhost'}${port === undefined ? '' : `:${port}`}/${database ?? ''}`;
 }
 
-async function close(runtime: WorkflowRuntime | undefined, { opened }: DataSources): Promise<void> {
+async function close(runtime: WorkflowRuntime | undefined, { opened }: QuietNest): Promise<void> {
   await runtime?.onModuleDestroy();
   await Promise.all([...opened].filter(({ isInitialized }) => isInitialized).map((dataSource) => dataSource.destroy()));
 }

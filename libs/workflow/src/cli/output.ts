@@ -9,6 +9,8 @@ type Style = Parameters<typeof styleText>[0];
 export class Output {
   /** How the process ends when whoever reads hangs up (`| head`): as it would have. */
   exitCode = 0;
+  /** They did. */
+  hungUp = false;
   private readonly write: typeof process.stdout.write;
   private readonly colours: boolean;
 
@@ -20,8 +22,9 @@ export class Output {
     stdout.write = stderr.write.bind(stderr);
     for (const stream of [stdout, stderr]) {
       stream.on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EPIPE') process.exit(this.exitCode);
-        throw error;
+        if (error.code !== 'EPIPE') throw error;
+        this.hungUp = true;
+        process.exit(this.exitCode);
       });
     }
   }
@@ -31,13 +34,17 @@ export class Output {
     process.stdout.write = this.write;
   }
 
-  /** The width of the terminal; undefined: there is none, and nothing is cut. */
+  /** The width of the terminal; undefined: there is none, or it does not know (0), and nothing is cut. */
   get columns(): number | undefined {
-    return process.stdout.isTTY ? process.stdout.columns : undefined;
+    return (process.stdout.isTTY && process.stdout.columns) || undefined;
   }
 
   line(text = ''): Promise<void> {
-    return new Promise((resolve) => void this.write(`${text}\n`, () => resolve()));
+    return this.text(`${text}\n`);
+  }
+
+  text(text: string): Promise<void> {
+    return new Promise((resolve) => void this.write(text, () => resolve()));
   }
 
   json(value: unknown): Promise<void> {

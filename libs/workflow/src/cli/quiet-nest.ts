@@ -1,8 +1,9 @@
-import { NestApplicationContext } from '@nestjs/core';
+import { NestApplicationContext, NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 
-/** What the application's DataSources did, or would have done. */
-export interface DataSources {
+/** Nest as the tool has it, and what the application's DataSources did, or would have done. */
+export interface QuietNest {
+  readonly create: typeof NestFactory.createApplicationContext;
   readonly opened: ReadonlySet<DataSource>;
   /** Those that run their migrations as the application boots. */
   readonly migrating: ReadonlySet<DataSource>;
@@ -11,11 +12,24 @@ export interface DataSources {
 /**
  * Has an application's objects made and its databases connected, and nothing set going: to look at a run must not start a scheduler, take a job from a queue,
  * or migrate a database. In this process Nest calls no life-cycle hook (`onModuleInit`, `onApplicationBootstrap`), which is where applications start things;
- * constructors and provider factories do run.
+ * constructors and provider factories do run. Nor does the application's code get an application from `NestFactory`: the file that was named may be the one
+ * that starts it. To be called before any of its code is loaded.
  *
- * @param failed told of the first DataSource that cannot be opened: TypeOrmModule would try for half a minute
+ * @param heard.away told of the first DataSource that cannot be opened: TypeOrmModule would try for half a minute
+ * @param heard.starts told which method of `NestFactory` the application's code called; its promise is never settled
  */
-export function quietNest(failed: (error: unknown, dataSource: DataSource) => void): DataSources {
+export function quietNest(heard: {
+  readonly away: (error: unknown, dataSource: DataSource) => void;
+  readonly starts: (method: string) => void;
+}): QuietNest {
+  const create = NestFactory.createApplicationContext.bind(NestFactory);
+  for (const method of ['create', 'createMicroservice', 'createApplicationContext'] as const) {
+    NestFactory[method] = () => {
+      heard.starts(method);
+      return new Promise<never>(() => undefined);
+    };
+  }
+
   const context = NestApplicationContext.prototype;
   context.init = function init(this: NestApplicationContext) {
     return Promise.resolve(this);
@@ -31,7 +45,7 @@ export function quietNest(failed: (error: unknown, dataSource: DataSource) => vo
     try {
       return await initialize.call(this);
     } catch (error) {
-      failed(error, this);
+      heard.away(error, this);
       throw error;
     }
   };
@@ -41,5 +55,5 @@ export function quietNest(failed: (error: unknown, dataSource: DataSource) => vo
   };
   sources.synchronize = () => Promise.resolve();
   sources.dropDatabase = () => Promise.resolve();
-  return { opened, migrating };
+  return { create, opened, migrating };
 }

@@ -13,12 +13,14 @@ export interface Session extends OpenApp {
   readonly json: boolean;
   /** As messages call the application. */
   readonly label: string;
+  /** To be told before a verb of that run is sent: it may have been done from then on. */
+  readonly sending: (run: string) => void;
 }
 
 /** A command: looks at what was given, so that what cannot be right is said before the application is loaded; then does it. */
 export type Prepare = (given: Given) => Act | Promise<Act>;
 export type Act = (session: Session) => Promise<ExitCode>;
 
-export function sessionOf(app: OpenApp, given: Given, out: Output, label: string): Session {
-  return { ...app, given, out, label, reads: new RunReads(app.parts), json: given.flags.has('json') };
+export function sessionOf(app: OpenApp, around: Pick<Session, 'given' | 'out' | 'label' | 'sending'>): Session {
+  return { ...app, ...around, reads: new RunReads(app.parts), json: around.given.flags.has('json') };
 }

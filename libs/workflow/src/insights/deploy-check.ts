@@ -16,13 +16,13 @@ import {
   jobsNotLoaded,
   onOtherSteps,
   stepsNotDeclared,
-  stepsThatDoNotWait,
   subjectsNotLoadable,
   total,
   type Finding,
   type Note,
 } from './deploy-findings.js';
 import { readInFlight, type InFlight } from './deploy-reads.js';
+import { matchersOfOthers, stepsThatDoNotWait, stepsThatWaitForOthers } from './deploy-waits.js';
 import { readOne, readSnapshot } from './snapshot.js';
 
 /** A build of the application beside what is in flight. */
@@ -76,7 +76,11 @@ export async function checkDeploy(
     ...ofSchema.findings,
     ...classesNotLoaded(registry, standing),
     ...jobsNotLoaded(registry, inFlight, known),
-    ...definitions.flatMap((one) => [...stepsNotDeclared(one, standing), ...stepsThatDoNotWait(one, inFlight)]),
+    ...definitions.flatMap((one) => [
+      ...stepsNotDeclared(one, standing),
+      ...stepsThatDoNotWait(one, inFlight),
+      ...stepsThatWaitForOthers(one, inFlight),
+    ]),
     ...subjectsNotLoadable(registry, subjects, inFlight),
   ];
   return {
@@ -86,7 +90,11 @@ export async function checkDeploy(
     findings,
     notes: [
       ...ofSchema.notes,
-      ...definitions.flatMap((one) => [...gravestones(one, standing), ...onOtherSteps(one, standing)]),
+      ...definitions.flatMap((one) => [
+        ...gravestones(one, standing),
+        ...onOtherSteps(one, standing),
+        ...matchersOfOthers(one, inFlight),
+      ]),
     ],
   };
 }

@@ -10,11 +10,12 @@ type FindingKind =
   | 'class_not_loaded'
   | 'step_not_declared'
   | 'step_does_not_wait'
+  | 'step_waits_for_other'
   | 'job_not_loaded'
   | 'subject_not_loadable';
 
 /** What is worth knowing, and breaks nothing. */
-type NoteKind = 'schema' | 'on_gravestone' | 'gravestone_free' | 'began_on_other_steps';
+type NoteKind = 'schema' | 'on_gravestone' | 'gravestone_free' | 'began_on_other_steps' | 'asks_matcher';
 
 interface Told<Kind> {
   readonly kind: Kind;
@@ -43,9 +44,9 @@ export function classesNotLoaded(registry: WorkflowRegistry, standing: readonly 
       class: name,
       runs: total(rows),
       by_status: byStatus(rows),
-      text: `${inWords(rows, name)} under way, and this build does not have the class. Nobody would go on with them.`,
+      text: `${inWords(rows, name)} under way, and this build does not have the class. Nobody would go on with ${itOrThem(total(rows))}.`,
       advice:
-        `Keep the class until they have ended, or give the renamed one its old name with @Workflow({ name: '${name}' }). If another application on these ` +
+        `Keep the class until ${total(rows) === 1 ? 'it has' : 'they have'} ended, or give the renamed one its old name with @Workflow({ name: '${name}' }). If another application on these ` +
         `tables has it: --ignore ${name}`,
     };
   });
@@ -56,19 +57,29 @@ export function jobsNotLoaded(
   { members }: InFlight,
   ignored: ReadonlySet<string>,
 ): Finding[] {
-  return members
-    .filter(({ job }) => !registry.job(job) && !ignored.has(job))
-    .map(({ job, members: open, runs }) => ({
+  // A batch that is on a gravestone is passed over, and its members are not needed.
+  const needed = members.filter(
+    ({ job, workflow_class, step }) =>
+      !registry.job(job) &&
+      !ignored.has(job) &&
+      registry.get(workflow_class)?.definition.step(step)?.kind !== 'removed',
+  );
+  return [...new Set(needed.map(({ job }) => job))].map((job) => {
+    const rows = needed.filter((row) => row.job === job);
+    const open = rows.reduce((sum, row) => sum + row.members, 0);
+    const runs = total(rows);
+    return {
       kind: 'job_not_loaded',
       job,
       runs,
       text:
         `${counted(open, 'fan-out member')} of ${counted(runs, 'run')} ${open === 1 ? 'is' : 'are'} for the job ${job}, which this build does not have. Nobody ` +
-        'would run them, and their batches would not end.',
+        `would run ${itOrThem(open)}, and ${runs === 1 ? 'the batch' : 'their batches'} would not end.`,
       advice:
-        `Keep the handler until they have ended, or give the renamed one its old name with @WorkflowJob({ name: '${job}' }). If another application on these ` +
-        `tables has it: --ignore ${job}`,
-    }));
+        `Keep the handler until ${open === 1 ? 'it has' : 'they have'} ended, or give the renamed one its old name with @WorkflowJob({ name: '${job}' }). If ` +
+        `another application on these tables has it: --ignore ${job}`,
+    };
+  });
 }
 
 export function stepsNotDeclared(definition: WorkflowDefinition, standing: readonly StandingRuns[]): Finding[] {
@@ -88,25 +99,6 @@ export function stepsNotDeclared(definition: WorkflowDefinition, standing: reado
   });
 }
 
-export function stepsThatDoNotWait(definition: WorkflowDefinition, { waiting }: InFlight): Finding[] {
-  return waiting
-    .filter(({ workflow_class, step: name }) => {
-      const step = workflow_class === definition.name ? definition.step(name) : undefined;
-      return step !== undefined && step.kind !== 'removed' && step.waitFor === null;
-    })
-    .map(({ step, runs }) => ({
-      kind: 'step_does_not_wait',
-      class: definition.name,
-      step,
-      runs,
-      text:
-        `${counted(runs, 'run')} of ${definition.name} ${runs === 1 ? 'waits' : 'wait'} for a signal at step "${step}", which waits for none in this build. ` +
-        'A run that waits there is paused.',
-      advice:
-        'Keep its waitFor until nobody waits there, or resume them after the deploy: the step then runs without its signal.',
-    }));
-}
-
 export function subjectsNotLoadable(registry: WorkflowRegistry, subjects: Subjects, inFlight: InFlight): Finding[] {
   return inFlight.subjects
     .filter(({ workflow_class, subject_type }) => registry.get(workflow_class) && !subjects.canLoad(subject_type))
@@ -116,8 +108,8 @@ export function subjectsNotLoadable(registry: WorkflowRegistry, subjects: Subjec
       subject_type,
       runs,
       text:
-        `${counted(runs, 'run')} of ${workflow_class} ${runs === 1 ? 'is' : 'are'} about a ${subject_type}, which this build cannot load: no DataSource has an ` +
-        'entity of that name, and no @SubjectLoader is for it. Their next steps would fail.',
+        `${counted(runs, 'run')} of ${workflow_class} ${runs === 1 ? 'is' : 'are'} about ${subject_type}, which this build cannot load: no DataSource has an ` +
+        `entity of that name, and no @SubjectLoader is for it. ${runs === 1 ? 'Its next step' : 'Their next steps'} would fail.`,
       advice: `Keep the entity's class name (a table may be renamed), or write a @SubjectLoader for a class of the name ${subject_type}.`,
     }));
 }
@@ -166,7 +158,11 @@ function inWords(rows: readonly StandingRuns[], workflow: string): string {
   return `${counted(runs, 'run')} of ${workflow} (${statuses.join(', ')}) ${runs === 1 ? 'is' : 'are'}`;
 }
 
-function counted(count: number, what: string): string {
+export function itOrThem(count: number): string {
+  return count === 1 ? 'it' : 'them';
+}
+
+export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 

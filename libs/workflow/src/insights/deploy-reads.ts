@@ -15,12 +15,16 @@ export interface StandingRuns {
 interface WaitingRuns {
   readonly workflow_class: string;
   readonly step: string;
+  /** What it waited for when it was parked; null in rows that do not say. */
+  readonly wait_for: string | null;
   readonly runs: number;
 }
 
-/** Members of fan-outs that have not ended, of one job. */
+/** Members of fan-outs that have not ended, of one job and one step that opened them. */
 interface OpenMembers {
   readonly job: string;
+  readonly workflow_class: string;
+  readonly step: string;
   readonly members: number;
   readonly runs: number;
 }
@@ -51,13 +55,17 @@ from ${t.runs} w where w.ended_at is null group by 1, 2, 3, 4 order by 1, 2, 3`,
       [],
     ),
     waiting: await connection.ask<WaitingRuns>(
-      (t) => `select s.handler as workflow_class, s.step_name as step, count(*)::float8 as runs
-from ${t.steps} s where s.status = 'waiting' and s.batch_size is null group by 1, 2 order by 1, 2`,
+      (t) => `select s.handler as workflow_class, s.step_name as step, s.wait_for, count(*)::float8 as runs
+from ${t.steps} s where s.status = 'waiting' and s.batch_size is null group by 1, 2, 3 order by 1, 2, 3`,
       [],
     ),
     members: await connection.ask<OpenMembers>(
-      (t) => `select s.handler as job, count(*)::float8 as members, count(distinct s.workflow_id)::float8 as runs
-from ${t.steps} s where s.parent_step_id is not null and s.status in ('scheduled', 'in_progress') group by 1 order by 1`,
+      (
+        t,
+      ) => `select s.handler as job, opener.handler as workflow_class, opener.step_name as step, count(*)::float8 as members,
+  count(distinct s.workflow_id)::float8 as runs
+from ${t.steps} s join ${t.steps} opener on opener.id = s.parent_step_id
+where s.parent_step_id is not null and s.status in ('scheduled', 'in_progress') group by 1, 2, 3 order by 1, 2, 3`,
       [],
     ),
     subjects: await connection.ask<SubjectTypes>(
