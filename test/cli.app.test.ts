@@ -78,7 +78,7 @@ describe('the command-line tool, and the application', () => {
     file('bundle/nest-cli.json', JSON.stringify({ root: 'apps/shop' }));
     file('bundle/dist/apps/shop/main.js', '');
     const cases: [string[], CliOptions, RegExp][] = [
-      [['list'], { app: null, cwd: path.join(folder, 'alone') }, /no compiled application here: looked for dist\/app\.module\.js, dist\/src\/app\.module\.js\. Build it first/],
+      [['list'], { app: null, cwd: path.join(folder, 'alone') }, /no compiled application here: looked for dist\/app\.module\.js, dist\/src\/app\.module\.js, dist\/app\/app\.module\.js, .*\. Build it first/],
       [['list'], { app: null, cwd: path.join(folder, 'bundle') }, /There is dist\/apps\/shop\/main\.js, and no app\.module\.js beside it: webpack makes one file of all.*"webpack": false in nest-cli\.json, or a second entry/],
       [['list'], { app: 'nowhere/app.module.js' }, /There is no file .*nowhere\/app\.module\.js\. Build the application first/],
       [['list'], { app: 'apps/demo/src/app.module.ts' }, /is TypeScript: build the application/],

@@ -87,7 +87,7 @@ function usualPlaces(folder: string): string[] {
   const nest = readJson(path.join(folder, 'nest-cli.json'));
   const root = typeof nest?.root === 'string' && nest.root !== '' ? nest.root : null;
   const folders = [...(root === null ? [] : [`dist/${root}`, `dist/${root}/src`]), 'dist', 'dist/src'];
-  return folders.map((one) => `${one}/app.module.js`);
+  return ['', '/app'].flatMap((below) => folders.map((one) => `${one}${below}/app.module.js`));
 }
 
 function readJson(file: string): Record<string, unknown> | null {
