@@ -8,12 +8,12 @@
 //   --keep       leaves the applications in the temporary folder
 //   template     nest12-esm, nest12-cjs, nest11-cjs; default: all
 
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run, StepFailed } from './install/command.mjs';
 import { withDatabase } from './install/database.mjs';
+import { temporaryFolder } from './install/folder.mjs';
 import { startApp } from './install/start-app.mjs';
 import { checkInstalled, pack } from './install/tarball.mjs';
 import { addWorkflow, generate, templates } from './install/templates.mjs';
@@ -34,13 +34,7 @@ for (const name of wanted) {
 }
 const chosen = known.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 
-const folder = mkdtempSync(path.join(os.tmpdir(), 'nestjs-pg-workflows-install-'));
-process.once('exit', () => {
-  if (keep) console.log(`test:install: kept in ${folder}`);
-  else rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-});
-// An exit also ends what was started, which a signal's default would not.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
+const folder = temporaryFolder('test:install', { keep });
 
 let passed = 0;
 let failed = 0;

@@ -6,13 +6,13 @@
 //
 //   --keep       leaves the application in the temporary folder
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StepFailed } from './install/command.mjs';
 import { withDatabase } from './install/database.mjs';
+import { temporaryFolder } from './install/folder.mjs';
 import { pack } from './install/tarball.mjs';
 import { freePort } from './install/waiting.mjs';
 import { startPostgres } from './postgres.mjs';
@@ -24,13 +24,7 @@ const keep = process.argv.includes('--keep');
 const begun = performance.now();
 const seconds = () => `${((performance.now() - begun) / 1000).toFixed(0)} s`;
 
-const folder = mkdtempSync(path.join(os.tmpdir(), 'nestjs-pg-workflows-tutorial-'));
-process.once('exit', () => {
-  if (keep) console.log(`test:tutorial: kept in ${folder}`);
-  else rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-});
-// An exit also ends what was started, which a signal's default would not.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
+const folder = temporaryFolder('test:tutorial', { keep });
 
 let passed = 0;
 let failed = 0;
